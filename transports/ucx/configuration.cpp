@@ -2,15 +2,12 @@
 
 #include <cstdlib>
 #include <memory>
-#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
-#include "transports/ucx/shared_memory.hpp"
 #include "transports/ucx/status.hpp"
 #include "transports/ucx/ucx_transport.hpp"
-#include "transports/variable.hpp"
 
 namespace rollcall::transport {
 
@@ -37,6 +34,19 @@ void set_unless_given(ucp_config_t* configuration, const char* name, const char*
     if (!std::getenv(fmt::format("UCX_{}", name).c_str())) set(configuration, name, value);
 }
 
+// Whether this is UCX 1.`minor` or later.
+bool is_at_least(unsigned minor) {
+    unsigned major = 0, its_minor = 0, release = 0;
+    ucp_get_version(&major, &its_minor, &release);
+    return major > 1 || its_minor >= minor;
+}
+
+// A setting of a transport. Before version 1.17, UCX wants its name without the transport. Later ones ignore that name.
+void set_unless_given(ucp_config_t* configuration, const std::string& transport, const std::string& name, const char* value) {
+    if (std::getenv(("UCX_" + transport + name).c_str())) return;
+    set(configuration, ((is_at_least(17) ? transport : "") + name).c_str(), value);
+}
+
 // Whether UCX_TLS allows TCP. The settings below are made only if something uses them, because UCX warns about unused settings.
 static bool uses_tcp() {
     const char* tls = std::getenv("UCX_TLS");
@@ -60,28 +70,17 @@ Configuration read_configuration(const TransportOptions& options) {
     // Later versions than 1.13 have queues of 256 places, for which each rank would need four times as much shared memory.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_FIFO_SIZE"))
         set_unless_given(raw, "MM_FIFO_SIZE", std::to_string(kPlacesOfQueue).c_str());
+    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a twentieth of that, and Rollcall checks
+    // that it is there (shared_memory.hpp).
+    if (uses_shared_memory() && is_at_least(14)) set_unless_given(raw, "POSIX_", "SHM_MIN_SIZE", "0");
     // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");
     // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
     // five times as long. A connection has buffers only while it transfers something.
-    if (uses_tcp()) {
-        for (const std::string name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) {
-            if (std::getenv(("UCX_TCP_" + name).c_str())) continue;
-            // Later versions of UCX want the name of the transport, which UCX 1.13 does not know here.
-            if (ucp_config_modify(raw, name.c_str(), "256k") != UCS_OK) set(raw, ("TCP_" + name).c_str(), "256k");
-        }
-    }
+    if (uses_tcp())
+        for (const char* const name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) set_unless_given(raw, "TCP_", name, "256k");
     if (const std::string devices = ucx_devices(options); !devices.empty()) set(raw, "NET_DEVICES", devices.c_str());
     return configuration;
-}
-
-constexpr std::uint64_t kLeastSharedMemory = 32ull << 20;  ///< Twice as much, because other ranks take some at the same time.
-
-// From version 1.14 on. Earlier ones warn of the variable.
-bool has_least_shared_memory() {
-    unsigned major = 0, minor = 0, release = 0;
-    ucp_get_version(&major, &minor, &release);
-    return major > 1 || minor >= 14;
 }
 
 }  // namespace
@@ -102,11 +101,6 @@ ucp_context_h make_context(const TransportOptions& options) {
     parameters.features = UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP;
     parameters.estimated_num_eps = static_cast<std::size_t>(options.size);
     ucp_context_h context = nullptr;
-    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a twentieth of that, and Rollcall checks
-    // that it is there (shared_memory.hpp). Not all of these versions take this setting in another way. The environment is changed only
-    // where it has to be, because other threads may read it.
-    std::optional<Variable> least;
-    if (free_shared_memory() < kLeastSharedMemory && has_least_shared_memory()) least.emplace("UCX_POSIX_SHM_MIN_SIZE", "0");
     check("initialisation", ucp_init(&parameters, configuration.get(), &context));
     return context;
 }

@@ -18,6 +18,15 @@ thread_local std::optional<std::string> kept;
 /// Whether the user has set UCX_LOG_LEVEL. UCX then says more, and all of it is printed.
 bool asked_for = false;
 
+spdlog::level::level_enum level_of(ucs_log_level_t level, std::string_view text) {
+    // Errors at the start become part of the exception. Errors of a running job concern connections to peers that died, which the library
+    // reports in its own words.
+    if (level == UCS_LOG_LEVEL_ERROR) return spdlog::level::info;
+    // Settings that the library makes (ucp_config_modify) and that this job does not use. What the user sets is called an environment
+    // variable by UCX.
+    return text.starts_with("invalid configuration") ? spdlog::level::debug : spdlog::level::warn;
+}
+
 ucs_log_func_rc_t log_of_ucx(const char* file, unsigned line, const char*, ucs_log_level_t level, const ucs_log_component_config_t*,
                              const char* message, va_list values) {
     if (level == UCS_LOG_LEVEL_FATAL || level > (asked_for ? UCS_LOG_LEVEL_TRACE_POLL : UCS_LOG_LEVEL_WARN))
@@ -28,15 +37,10 @@ ucs_log_func_rc_t log_of_ucx(const char* file, unsigned line, const char*, ucs_l
     std::vsnprintf(text, sizeof text, message, again);
     va_end(again);
     if (level == UCS_LOG_LEVEL_ERROR && kept && kept->empty()) *kept = text;
-    // These are settings that the library makes (ucp_config_modify) and that a job does not use. UCX 1.18 warns of those of TCP where all
-    // ranks share memory. Of what the user sets, UCX speaks in other words ("unused environment variables").
-    if (!asked_for && std::string_view(text).starts_with("invalid configuration")) return UCS_LOG_FUNC_RC_STOP;
     if (asked_for)
         std::fprintf(stderr, "UCX %s %s:%u: %s\n", ucs_log_level_names[level], file, line, text);
     else if (const auto logger = spdlog::get("rollcall"))
-        // Errors at the start become part of the exception. Errors of a running job concern connections to peers that died, which the
-        // library reports in its own words.
-        logger->log(level == UCS_LOG_LEVEL_ERROR ? spdlog::level::info : spdlog::level::warn, "UCX: {}", static_cast<const char*>(text));
+        logger->log(level_of(level, text), "UCX: {}", static_cast<const char*>(text));
     return UCS_LOG_FUNC_RC_STOP;
 }
 

@@ -1,8 +1,6 @@
 #include "transports/ucx/shared_memory.hpp"
 
 #include <cstdlib>
-#include <limits>
-#include <optional>
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
@@ -18,21 +16,6 @@ constexpr std::uint64_t kReceiveBuffer = 8448;  ///< Size of one of UCX's receiv
 constexpr std::uint64_t kQueue = 64ull << 10;   ///< UCX's queue of a process, with the rounding of allocations.
 constexpr double kMebibyte = 1 << 20;
 
-struct Place {
-    const char* path;
-    struct statvfs status;
-};
-
-/// Returns the place of UCX's shared memory, or nothing if UCX uses none, or if the place has no limit.
-std::optional<Place> find_place() {
-    if (!uses_shared_memory()) return std::nullopt;
-    const char* const given = std::getenv("UCX_POSIX_DIR");
-    Place place{given && *given ? given : "/dev/shm", {}};
-    // A size of 0 means that there is no limit.
-    if (::statvfs(place.path, &place.status) != 0 || place.status.f_blocks == 0) return std::nullopt;
-    return place;
-}
-
 }  // namespace
 
 std::uint64_t shared_memory_need(const TransportOptions& options) {
@@ -40,14 +23,13 @@ std::uint64_t shared_memory_need(const TransportOptions& options) {
 }
 
 void check_shared_memory(const TransportOptions& options) {
-    if (const auto place = find_place())
-        check_shared_memory(options, place->path, place->status.f_blocks * place->status.f_frsize,
-                            place->status.f_bavail * place->status.f_frsize);
-}
-
-std::uint64_t free_shared_memory() {
-    const auto place = find_place();
-    return place ? place->status.f_bavail * place->status.f_frsize : std::numeric_limits<std::uint64_t>::max();
+    if (!uses_shared_memory()) return;
+    const char* const place = std::getenv("UCX_POSIX_DIR");
+    const char* const directory = place && *place ? place : "/dev/shm";
+    struct statvfs status {};
+    // A size of 0 means that there is no limit.
+    if (::statvfs(directory, &status) != 0 || status.f_blocks == 0) return;
+    check_shared_memory(options, directory, status.f_blocks * status.f_frsize, status.f_bavail * status.f_frsize);
 }
 
 void check_shared_memory(const TransportOptions& options, const char* place, std::uint64_t size, std::uint64_t available) {

@@ -19,7 +19,4 @@ void check_shared_memory(const TransportOptions& options);
 /// The same check for a place of this size, of which `available` bytes are free.
 void check_shared_memory(const TransportOptions& options, const char* place, std::uint64_t size, std::uint64_t available);
 
-/// Returns how many bytes are free where UCX has its shared memory. Without a limit, and if UCX uses none, it is the largest number.
-std::uint64_t free_shared_memory();
-
 }  // namespace rollcall::transport::ucx

@@ -13,7 +13,6 @@
 #include <rollcall/error.hpp>
 
 #include "transports/ofi/providers.hpp"
-#include "transports/variable.hpp"
 
 namespace rollcall::transport::ofi {
 namespace {
@@ -76,7 +75,7 @@ void Endpoint::open() {
 
     {
         // ofi_rxm (before 1.20) is to send packets at once. By default it asks the receiver before it sends more than 16 KiB.
-        const Variable limit("FI_OFI_RXM_EAGER_LIMIT", std::to_string(packet_bytes_));
+        const Variable limit("FI_OFI_RXM_EAGER_LIMIT", packet_bytes_);
         check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
     }
     check(*info_, "giving the endpoint its table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));

@@ -9,8 +9,6 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
-#include "transports/variable.hpp"
-
 namespace rollcall::transport::ofi {
 namespace {
 
@@ -39,6 +37,11 @@ class KeptSignals {
     std::array<bool, NSIG - 1> known_{};
 };
 
+std::recursive_mutex& environment() {
+    static std::recursive_mutex mutex;
+    return mutex;
+}
+
 [[noreturn]] void fail(const std::string& why) {
     throw Error(
         ErrorCode::transport,
@@ -65,15 +68,23 @@ Library load() {
     if (version < kOldest) fail(fmt::format("libfabric {}.{} is too old", FI_MAJOR(version), FI_MINOR(version)));
     // libfabric initialises its providers when the first question is asked. ofi_rxm over tcp would make 4096 buffers for what comes in: 67
     // MB for each rank.
-    const Variable buffers("FI_OFI_RXM_MSG_RX_SIZE", "128");
+    const Variable buffers("FI_OFI_RXM_MSG_RX_SIZE", 128);
     // Endpoint::part_from() is to end the connection.
-    const Variable cleanup("FI_AV_REMOVE_CLEANUP", "1");
+    const Variable cleanup("FI_AV_REMOVE_CLEANUP", 1);
     fi_info* any = nullptr;
     if (found.getinfo(kOldest, nullptr, nullptr, 0, nullptr, &any) == 0) found.freeinfo(any);
     return found;
 }
 
 }  // namespace
+
+Variable::Variable(const char* name, std::size_t value) : lock_(environment()), name_(name) {
+    if (!std::getenv(name)) was_set_ = ::setenv(name, std::to_string(value).c_str(), 1) == 0;
+}
+
+Variable::~Variable() {
+    if (was_set_) ::unsetenv(name_);
+}
 
 const Library& library() {
     static const Library loaded = load();

@@ -258,8 +258,10 @@ TEST(ExchangesOfOwnSizes, ALateRankIsToldWhichBlockItCountsWrong) {
     }
 }
 
+// A checksum may also fit a block that does not differ: about one of 2^24 does, so that one in 50,000 is already rare.
 TEST(ExchangesOfOwnSizes, ASumTellsWhoseBlockItIs) {
     Random random(93);
+    int mistaken = 0;
     for (int repetition = 0; repetition < repetitions(1000); ++repetition) {
         const int n = static_cast<int>(random.between(1, 100)), changed = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
         runtime::SumOfSizes mine, other;
@@ -270,11 +272,15 @@ TEST(ExchangesOfOwnSizes, ASumTellsWhoseBlockItIs) {
             mine.add(rank, sizes.back());
             other.add(rank, rank == changed ? its_size : sizes.back());
         }
-        for (int rank = 0; rank < n && sizes[static_cast<std::size_t>(changed)] != its_size; ++rank)
-            EXPECT_EQ(mine.in_other(other, rank, sizes[static_cast<std::size_t>(rank)]),
-                      rank == changed ? std::optional(its_size) : std::nullopt)
-                << rank;
+        for (int rank = 0; rank < n && sizes[static_cast<std::size_t>(changed)] != its_size; ++rank) {
+            const auto found = mine.in_other(other, rank, sizes[static_cast<std::size_t>(rank)]);
+            if (rank == changed)
+                EXPECT_EQ(found, std::optional(its_size));
+            else
+                mistaken += found.has_value() ? 1 : 0;
+        }
     }
+    EXPECT_LE(mistaken, 2);
 }
 
 }  // namespace

@@ -49,11 +49,6 @@ const collectives::OperationRow& row_of(const std::string& operation) {
     throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
 }
 
-bool is_between_groups(const collectives::OperationRow& row) {
-    const auto rows = collectives::intergroup_operations();
-    return &row >= rows.data() && &row < rows.data() + rows.size();
-}
-
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
 void divide(collectives::Situation& situation, const collectives::OperationRow& row) {
     const int group = (situation.ranks + 1) / 2;
@@ -74,7 +69,7 @@ void explain(const Explained& asked, output::Format format) {
     output::Table table(std::cout, format);
     table.fit(output::screen_columns(), {"others"});
     table.break_after(output::columns_before_break());
-    const int fewest = is_between_groups(row) ? 2 : 1;
+    const int fewest = is_between_groups(row.kind) ? 2 : 1;
     for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", fewest, 10'000'000))
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {
@@ -83,7 +78,7 @@ void explain(const Explained& asked, output::Format format) {
                                                  .has = conditions(settings, place),
                                                  .nodes = place == Place::several_nodes ? kSeveral : 0,
                                                  .costs = &costs};
-                if (is_between_groups(row)) divide(situation, row);
+                if (is_between_groups(row.kind)) divide(situation, row);
                 const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)

@@ -369,35 +369,5 @@ TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
     EXPECT_EQ(overlap.code, 0) << overlap.error;
 }
 
-TEST_F(BenchCommand, InfoRefusesAnAlgorithmThatThereIsNot) {
-    const Ended ended = run("info", "ROLLCALL_BROADCAST=frob");
-    EXPECT_EQ(ended.code, 2);
-    EXPECT_EQ(ended.out, "");
-    EXPECT_NE(ended.error.find("ROLLCALL_BROADCAST: unknown broadcast algorithm 'frob'; allowed: "), std::string::npos) << ended.error;
-}
-
-TEST_F(BenchCommand, InfoExplainsWhatCallsTake) {
-    const std::string words = "info --explain allreduce --bytes 8,1Mi --ranks 4,64 --format csv";
-    const Ended usual = run(words), without = run(words, "ROLLCALL_NODE_MEMORY=no");
-    for (const Ended& ended : {usual, without}) {
-        EXPECT_EQ(ended.code, 0) << ended.error;
-        EXPECT_EQ(count(ended.out, ",one node,"), 4) << ended.out;
-        EXPECT_EQ(count(ended.out, ",several nodes,"), 4) << ended.out;
-    }
-    EXPECT_EQ(count(usual.out, ",shared_memory,"), 4) << usual.out;
-    EXPECT_EQ(count(without.out, "shared_memory"), 0) << without.out;
-    expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});
-}
-
-TEST_F(BenchCommand, InfoExplainsCallsBetweenTwoGroups) {
-    const Ended reduce = run("info --explain intergroup_reduce --bytes 8,1Mi --ranks 16 --format csv");
-    EXPECT_EQ(reduce.code, 0) << reduce.error;
-    EXPECT_EQ(count(reduce.out, "16,one node,"), 2) << reduce.out;
-    EXPECT_EQ(count(reduce.out, ",shared_memory,"), 2) << reduce.out;
-    EXPECT_NE(reduce.out.find("16,several nodes,1Mi,two_level,"), std::string::npos) << reduce.out;
-    EXPECT_NE(reduce.out.find("16,a node each,1Mi,binomial,"), std::string::npos) << reduce.out;
-    expect_refused("info --explain intergroup_reduce --ranks 1", {"--ranks"});
-}
-
 }  // namespace
 }  // namespace rollcall::test

@@ -108,6 +108,27 @@ std::string reason(const Situation& situation, const Selection& selection) {
     return text;
 }
 
+std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room) {
+    if (!situation.has.contains(Condition::background)) return {};
+    const auto only_contributes = [&](bool is_root) {
+        const auto writes = [&](const Operand& operand) { return operand.is_written(is_root) && !includes(operand.only_copies, is_root); };
+        return row.any_operand([&](const Operand& operand) { return operand.is_read(is_root); }) && !row.any_operand(writes);
+    };
+    const bool is_root = only_contributes(true);
+    if (!is_root && !only_contributes(false)) return {};
+    const Scene scene = scene_of(situation);
+    const auto [blocks, wait] = contributed(row, entry, scene, is_root);
+    if (wait.byte <= 0) return {};
+    const double bytes = scene.bytes * blocks, waits = wait.fixed + bytes * wait.byte, copies = bytes * scene.copied_byte;
+    const std::string_view who = is_root ? "the root" : "a rank that only contributes";
+    const std::string copy = format_duration(copies * 1e-9), stay = format_duration(waits * 1e-9);
+    if (copies > waits) return fmt::format("{} waits until its data has left ({}), because a copy would take {}", who, stay, copy);
+    if (bytes > static_cast<double>(room))
+        return fmt::format("{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES",
+                           who, stay);
+    return fmt::format("{} leaves after a copy ({}), because it would wait for {}", who, copy, stay);
+}
+
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection) {
     std::string what;
     if (!situation.has.contains(Condition::equal_blocks))

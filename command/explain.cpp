@@ -14,6 +14,7 @@
 #include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
+#include "runtime/lane/peers.hpp"
 
 namespace rollcall::command {
 namespace {
@@ -47,6 +48,11 @@ const collectives::OperationRow& row_of(const std::string& operation) {
             names.push_back(name(row.kind));
         }
     throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
+}
+
+/// Longer messages may be left to the background thread.
+std::uint64_t longest_eager(const Settings& settings) {
+    return settings.eager_bytes == kAutomaticBytes ? kEagerBytes : settings.eager_bytes;
 }
 
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
@@ -87,13 +93,20 @@ void explain(const Explained& asked, output::Format format) {
                 const std::uint64_t segment = chosen.segment  ? chosen.segment(scene_of(situation))
                                               : takes_setting ? settings.segment_bytes
                                                               : 0;
+                std::string because = collectives::reason(situation, chosen);
+                std::string own_part;
+                if (bytes > longest_eager(settings)) {
+                    const std::uint64_t room = runtime::landing_budget_for(settings.landing_bytes, static_cast<int>(ranks)) / 2;
+                    own_part = collectives::stay_or_leave(row, situation, *chosen.entry, room);
+                }
+                if (!own_part.empty()) because += "; " + own_part;
                 const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
                 table.add({{"ranks", ranks},
                            {"on", where},
                            {"bytes", row.moves_data ? format_bytes(bytes) : "-"},
                            {"algorithm", chosen.entry->name},
                            {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : std::string(whole)},
-                           {"because", collectives::reason(situation, chosen)},
+                           {"because", because},
                            {"others", fmt::format("{}", fmt::join(others, " "))}});
             }
     table.finish();

@@ -19,6 +19,8 @@ inline constexpr std::array<std::string_view, 2> kTransportNames = {"ucx", "ofi"
 
 /// The value of a size that Rollcall chooses itself (`auto`).
 inline constexpr std::uint64_t kAutomaticBytes = ~std::uint64_t{0};
+/// What ROLLCALL_EAGER_BYTES=auto means, except for messages over TCP.
+inline constexpr std::uint64_t kEagerBytes = 8 << 10;
 
 enum class ProgressMode { thread, host };
 enum class ProgressBind { application, none };

@@ -65,7 +65,6 @@ IdlePolicy policy_of(const Settings& settings, bool crowded, bool woken_by_kerne
 
 // A message that travels with its header is copied at the receiver. The alternative asks the receiver first. Over shared memory and RDMA
 // the question is cheap. Over TCP it takes as long as 64 KiB at 1 Gbit/s take, or longer where the receiver sleeps.
-constexpr std::uint64_t kEagerBytes = 8 << 10;
 constexpr std::uint64_t kEagerBytesOverTcp = 64 << 10;
 
 void set_eager_bytes(Engine::Options& options, const Settings& settings) {

@@ -95,6 +95,14 @@ Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_h
     return scene;
 }
 
+Wait wait_in(Queue queue, const Scene& scene, bool is_root, double leaving) {
+    if (queue == Queue::unknown || scene.ranks < 2) return {};
+    double messages = 1;
+    if (queue == Queue::rounds) messages = rounds(scene);
+    if (queue == Queue::all) messages = is_root ? others(scene) : std::max(others(scene) / 2, 1.0);
+    return {.fixed = scene.latency + (messages - 1) * scene.gap, .byte = (leaving > 0 ? leaving : messages) * scene.byte};
+}
+
 namespace cost {
 namespace {
 

@@ -14,6 +14,7 @@ std::string member_name(const Group& group, int member) {
 
 void find_nodes(Group& group, std::span<const int> sharing) {
     group.nodes = nullptr;
+    group.on_one_node = false;
     if (!group.has_slots) return;
     Nodes nodes;
     std::unordered_map<int, int> node_of;
@@ -24,6 +25,7 @@ void find_nodes(Group& group, std::span<const int> sharing) {
         nodes.of.push_back(found->second);
         nodes.members[static_cast<std::size_t>(found->second)].push_back(member);
     }
+    group.on_one_node = nodes.members.size() == 1;
     if (nodes.members.size() > 1 && nodes.members.size() < nodes.of.size()) group.nodes = std::make_shared<const Nodes>(std::move(nodes));
 }
 

@@ -34,6 +34,7 @@ struct Group {
     /// The nodes of a group that is spread over several nodes, of which at least one has several members. Null in all other cases, and
     /// where members have no slots.
     std::shared_ptr<const Nodes> nodes;
+    bool on_one_node = false;  ///< All members share memory and have slots.
     /// What communication costs. The same values on all members.
     const Costs* costs = &kBuiltInCosts;
 

@@ -36,6 +36,9 @@ struct CommunicatorState {
     std::uint64_t broken_from = 0;  ///< Earlier operations may succeed: all ranks go through with them.
     bool broken_told = false;       ///< A caller here was told of the failure.
     bool retired = false;           ///< The caller makes no more calls here. Deputies may still be under way.
+    /// By operation: how long recent callers have waited that could have handed their data over, divided by what they expected
+    /// (PartAlone::wait). At least 1.
+    std::array<float, kOperationKinds> waits = filled_with_one();
     /// Converts the times that ranks tell each other. Null: the ranks have one clock (simulation).
     const CommonClock* clock = nullptr;
 
@@ -52,6 +55,12 @@ struct CommunicatorState {
     std::array<std::uint64_t, 2> signalled{};
 
     bool is_broken_at(std::uint64_t sequence) const noexcept { return broken && sequence >= broken_from; }
+
+    static constexpr std::array<float, kOperationKinds> filled_with_one() {
+        std::array<float, kOperationKinds> ones{};
+        ones.fill(1);
+        return ones;
+    }
 
     static constexpr std::uint64_t kHistory = 64;
     void remember(std::uint64_t sequence, const Call& call) {

@@ -5,10 +5,10 @@
 /// The header of a collective message contains everything that determines a rank's part. When such a message reaches a rank whose caller
 /// has not come to that operation, the engine begins the same coroutine, with landing memory in place of the caller's buffers. The
 /// coroutine receives data and passes it on. When the caller comes, it gets what has been received. A caller that only contributes data
-/// leaves as soon as its data has been copied into landing memory; the coroutine goes on from there. Where blocks of other ranks only pass
-/// through, the coroutine has no buffers before the caller comes, and sends them on from where they have landed. ("Solo" collectives, S. Di
-/// Girolamo, P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting offload enabled network interfaces", IEEE Micro 2016, without the network
-/// card.)
+/// leaves as soon as its data has been copied into landing memory, unless waiting is expected to take less time (engine_handing_over.cpp);
+/// the coroutine goes on from there. Where blocks of other ranks only pass through, the coroutine has no buffers before the caller comes,
+/// and sends them on from where they have landed. ("Solo" collectives, S. Di Girolamo, P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting
+/// offload enabled network interfaces", IEEE Micro 2016, without the network card.)
 #pragma once
 
 #include <cstdint>
@@ -38,6 +38,9 @@ struct PartAlone {
     /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
     std::uint64_t contribution = 0, data = 0, result = 0;
+    /// If it ends after the caller, and contribution and data have b bytes: a caller that stays is expected to wait for wait + b wait_byte,
+    /// and copying them takes b copy_byte. In nanoseconds. wait and wait_byte are 0 where the part waits for other ranks, too.
+    double wait = 0, wait_byte = 0, copy_byte = 0;
     /// Where in `data` the rank's own block stands, if the caller's result is only that block. It is copied before the caller leaves.
     std::optional<std::uint64_t> own_block = std::nullopt;
     Combiner combiner = {};

@@ -242,10 +242,12 @@ class alignas(64) Engine final : public transport::Sink {
     bool meet_deputy(Operation& caller);
     /// Hands the caller's data over to a deputy, so that the caller can leave. Returns whether it did.
     bool hand_over(Operation& caller);
+    /// Whether a copy takes less time than the caller would wait if it stayed. If it stays, learn_wait() notes how long it has waited.
+    bool pays_to_leave(Operation& caller, const PartAlone& part);
+    void learn_wait(const Operation& caller);
     /// Whether this much data may be handed over. Early messages keep at least half of the budget.
     bool may_keep(std::uint64_t bytes) const noexcept;
-    /// From now on the caller waits for the deputy.
-    void attach(Operation& caller, Deputy& deputy);
+    void attach(Operation& caller, Deputy& deputy);  ///< From now on the caller waits for the deputy.
     void let_caller_go(Operation& caller);
     bool leave_to_deputy(Operation& caller, const Error& error);
     void deputy_ended(Deputy& deputy);
@@ -369,8 +371,7 @@ class alignas(64) Engine final : public transport::Sink {
     Backlog backlog_;
     std::unique_ptr<Error> ended_;  ///< Set when the whole job has ended.
     Landing landing_;
-    EarlyMessage* waiting_head_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
-    EarlyMessage* waiting_tail_ = nullptr;
+    EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     bool lands_waiting_ = false;  ///< land_waiting() is running.
     std::uint64_t words_under_way_ = 0;
     Nanoseconds asked_around_ = 0;  ///< When tick() last looked at operations.

@@ -33,13 +33,6 @@ Arguments with_blocks(Arguments arguments, const std::vector<Block>& blocks) {
     return arguments;
 }
 
-/// Whether the blocks fill the data without gaps. (The contents of gaps may change, so they must not be copied.)
-bool fill_data(const Arguments& arguments, int ranks) {
-    std::uint64_t sum = 0;
-    for (int rank = 0; rank < ranks; ++rank) sum += arguments.blocks[rank].size;
-    return sum == arguments.data.size;
-}
-
 }  // namespace
 
 // --- Deputy ------------------------------------------------------------------------------------------------------------------
@@ -243,56 +236,6 @@ bool Engine::meet_deputy(Operation& caller) {
         deputy->meet_caller();
     else
         run_ready();
-    return true;
-}
-
-bool Engine::hand_over(Operation& caller) {
-    CommunicatorState& communicator = caller.communicator_;
-    const Block* const blocks = caller.arguments_.blocks;
-    const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
-    if (longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
-    if (communicator.is_broken_at(caller.sequence())) return false;
-    PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), *communicator.group);
-    if (!part.ends_after) return false;
-    if (blocks) {
-        if (!fill_data(caller.arguments_, caller.size())) return false;
-        part.data = caller.arguments_.data.size;
-        part.result = blocks[caller.rank()].size;
-        part.own_block = blocks[caller.rank()].offset;
-    }
-    if (landing_.used() + part.contribution + part.data + part.passed_on > landing_.budget() / 2) return false;
-    // Calls that do not match must be reported as they are without a deputy.
-    if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
-    const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;
-    Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, blocks, phantom, -1);
-    if (!deputy) return false;
-    attach(caller, *deputy);
-    deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early
-    deputy->copying_ = Deputy::Copying::in;
-    deputy->copy_next();
-    return true;
-}
-
-void Engine::let_caller_go(Operation& caller) {
-    caller.deputy_ = nullptr;
-    --attached_callers_;
-    ++finished_;
-    const auto on_done = caller.on_done;
-    void* const context = caller.on_done_context;
-    caller.set_done();  // the caller may be gone now
-    if (on_done) on_done(caller, context);
-}
-
-// The caller gives up. Its deputy goes on, because other ranks depend on its part.
-bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
-    Deputy* const deputy = caller.deputy_;
-    if (!deputy || deputy->copying_ != Deputy::Copying::nothing) return deputy != nullptr;  // a copy ends by itself
-    // A plan ends before its caller has arrived, or the part needs the caller's buffers.
-    if (deputy->awaits_data() || deputy->forwards_) return false;
-    deputy->caller_ = nullptr;
-    deputy->expected_ = false;
-    caller.set_error(error);
-    let_caller_go(caller);
     return true;
 }
 

@@ -131,6 +131,7 @@ void Engine::finish(Operation& operation) {
     }
     if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
     operation.arrivals_.reset();
+    if (operation.expected_wait_ > 0 && !operation.failed()) learn_wait(operation);
     if (operation.turn_) end_turn(operation);
     if (operation.watches_node_) stop_watching_node(operation);
     active_.remove(operation);

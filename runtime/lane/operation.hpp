@@ -363,6 +363,10 @@ class alignas(64) Operation final : public Waitable {
     bool alone_ = false;  ///< It belongs to a deputy.
     bool lacks_buffers_ = false;
     bool stays_ = false;        ///< Its caller waits until it is over.
+    /// Of a caller that stays although it could hand its data over: how long it expects to wait, in nanoseconds, from `waits_since_` on.
+    /// Otherwise 0.
+    float expected_wait_ = 0;
+    Nanoseconds waits_since_ = 0;
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.
 
   public:

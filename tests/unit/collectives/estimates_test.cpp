@@ -339,8 +339,10 @@ TEST(CostChoices, FollowTheCosts) {
         return taken(OperationKind::alltoall, bytes, 16, kOnNodes, costs);
     };
     EXPECT_EQ(alltoall_of(4 << 10, {}), "two_level");
-    EXPECT_EQ(alltoall_of(4 << 10, {.network_latency = 2'500, .network_gap = 1'000}), "linear") << "messages cost less than the copies that save them";
-    EXPECT_EQ(alltoall_of(4 << 10, {.network_latency = 2'500, .network_gap = 1'000, .copy_mebibyte = 8'000}), "two_level") << "copies cost little";
+    EXPECT_EQ(alltoall_of(4 << 10, {.network_latency = 2'500, .network_gap = 1'000}), "linear")
+        << "messages cost less than the copies that save them";
+    EXPECT_EQ(alltoall_of(4 << 10, {.network_latency = 2'500, .network_gap = 1'000, .copy_mebibyte = 8'000}), "two_level")
+        << "copies cost little";
     // No costs take two levels to sizes where they were measured to be slower.
     for (const Costs& costs : {Costs{}, Costs{.network_gap = 200'000}, Costs{.copy_mebibyte = 1}})
         for (const std::uint64_t bytes : {4097, 8 << 10, 64 << 10}) EXPECT_NE(alltoall_of(bytes, costs), "two_level") << bytes;

@@ -45,9 +45,9 @@ Endpoint::Endpoint(Info info, std::span<Slot> slots) : info_(std::move(info)), s
 Endpoint::~Endpoint() { close(); }
 
 void Endpoint::open() {
-    // From libfabric 1.20 on, ofi_rxm cannot be told to send more than its own buffers hold at once. It would send longer packets in other
-    // ways, and shorter ones would overtake them.
-    const bool over_tcp = provider() == "tcp" || (provider() == "tcp;ofi_rxm" && library().version() < FI_VERSION(1, 20));
+    // From libfabric 1.18 on, ofi_rxm cannot be told to send more than its own buffers hold at once: it needs buffers that tcp has no more. It
+    // would send longer packets in other ways, and shorter ones would overtake them.
+    const bool over_tcp = provider() == "tcp" || (provider() == "tcp;ofi_rxm" && library().version() < FI_VERSION(1, 18));
     packet_bytes_ = incoming_bytes_ = over_tcp ? kPacketBytesOverTcp : kPacketBytes;
     if (!slots_.empty()) {
         packet_bytes_ = sizeof slots_.front().bytes;
@@ -74,7 +74,7 @@ void Endpoint::open() {
     completions_.open(queue_, provider());
 
     {
-        // ofi_rxm (before 1.20) is to send packets at once. By default it asks the receiver before it sends more than 16 KiB.
+        // ofi_rxm (before 1.18) is to send packets at once. By default it asks the receiver before it sends more than 16 KiB.
         const Variable limit("FI_OFI_RXM_EAGER_LIMIT", packet_bytes_);
         check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
     }

@@ -76,7 +76,7 @@ class Endpoint {
     /// so it uses no memory of the program if nobody does that any more. The endpoint stays until the process ends.
     static void abandon(std::unique_ptr<Endpoint> endpoint);
 
-    /// The longest packet, in bytes. It is the same in all processes that use the provider.
+    /// The longest packet, in bytes. It is the same in all processes that use the provider of the same version of libfabric.
     std::size_t packet_bytes() const { return packet_bytes_; }
     /// Returns a packet to fill. Null: the largest allowed number of packets is under way; call progress and try again.
     Packet* take();

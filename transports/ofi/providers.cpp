@@ -80,7 +80,10 @@ bool reads_alone(const fi_info& info) {
     return info.domain_attr->data_progress == FI_PROGRESS_AUTO || std::string_view(info.fabric_attr->prov_name).starts_with("verbs");
 }
 
-bool reads_end(const fi_info& info) { return std::string_view(info.fabric_attr->prov_name) != "tcp"; }
+bool reads_end(const fi_info& info) {
+    const std::string_view provider = info.fabric_attr->prov_name;
+    return provider != "tcp" && provider != "net";
+}
 
 bool has_descriptor(const fi_info& info) {
     const std::string_view provider = info.fabric_attr->prov_name;

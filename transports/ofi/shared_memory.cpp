@@ -39,7 +39,7 @@ void check_length_of_file(std::uint64_t length, std::string_view purpose) {
 }
 
 void check_shared_memory(const TransportOptions& options, bool must_have_it) {
-    if (must_have_it || options.local_size > 1) check_length_of_file(kBytesOfFile, "libfabric's shared memory of this rank");
+    check_length_of_file(kBytesOfFile, "libfabric's shared memory of this rank");
     struct statvfs status {};
     if (::statvfs(kPlace, &status) != 0) return;
     const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);

@@ -67,7 +67,7 @@ Configuration read_configuration(const TransportOptions& options) {
     // shared memory before its first message.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_RX_BUFS_GROW"))
         set_unless_given(raw, "MM_RX_BUFS_GROW", std::to_string(kReceiveBuffers).c_str());
-    // Later versions than 1.13 have queues of 256 places, for which each rank would need four times as much shared memory.
+    // Versions from 1.16 on have queues of 256 places, for which each rank would need four times as much shared memory.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_FIFO_SIZE"))
         set_unless_given(raw, "MM_FIFO_SIZE", std::to_string(kPlacesOfQueue).c_str());
     // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a twentieth of that, and Rollcall checks

@@ -1,5 +1,6 @@
 #include "support/output.hpp"
 
+#include <cstdlib>
 #include <limits>
 #include <sstream>
 #include <stdexcept>
@@ -144,11 +145,13 @@ TEST(FormatOption, TakesThreeWordsAndListsThem) {
 }
 
 TEST(FormatOption, ReadsWellInTheHelp) {
+    ::setenv("COLUMNS", "100", 1);  // help is broken at the width of the terminal
     usage::Command command("", "");
     Format format = Format::csv;
     add_format_option(command, format);
     EXPECT_NE(command.help().find("  --format text|csv|json        How results are printed (default: csv)\n"), std::string::npos)
         << command.help();
+    ::unsetenv("COLUMNS");
 }
 
 }  // namespace

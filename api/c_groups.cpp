@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/c_collective.hpp"
+#include "api/intergroup_forms.hpp"
 
 struct rollcall_listener {
     rollcall::Listener handle;
@@ -15,16 +16,6 @@ namespace rollcall {
 
 using detail::IntergroupCall;
 using detail::IntergroupOperation;
-
-/// One operation between two groups in its three forms.
-struct ROLLCALL_HIDDEN detail::IntergroupForms {
-    void call(const CollectiveOptions& options) const { between.call(what, options); }
-    Request start(const CollectiveOptions& options) const { return between.start(what, options); }
-    Plan plan(const PlanOptions& options) const { return between.plan(what, options); }
-
-    const Intercommunicator& between;
-    IntergroupCall what;
-};
 
 namespace {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <numeric>
 #include <rollcall/error.hpp>
 
 #include "bench/cases/lists.hpp"
@@ -57,9 +58,15 @@ void check_peers(const AgendaWords& words, Agenda& agenda) {
     if (agenda.sweep.paper) refuse("with a table of --paper", "a figure, or --compute");
     if (agenda.landing.size() > 1) refuse("with several values of --landing", "one");
     if (agenda.sweep.distributions.size() > 1) refuse("with several distributions in --sizes", "one");
-    for (const std::uint64_t bytes : agenda.sweep.sizes)
+    for (const std::uint64_t bytes : agenda.sweep.sizes) {
         if (call_bytes(agenda.sweep.operation, bytes, agenda.sweep.ranks) > std::numeric_limits<int>::max())
             refuse("with messages or blocks of 2 GiB or more, which MPI 3 does not count", "smaller ones");
+        for (const SizeDistribution distribution : agenda.sweep.distributions) {
+            const auto sizes = call_sizes(agenda.sweep.operation, distribution, bytes, agenda.sweep.ranks);
+            if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) > std::numeric_limits<int>::max())
+                refuse("with blocks of 2 GiB or more together, which MPI 3 does not count", "smaller ones");
+        }
+    }
     agenda.rounds = words.rounds.empty() ? kDefaultRounds : parse_count(words.rounds, "--rounds", 1, kMostRounds);
     agenda.sweep.has_peers = true;
 }
@@ -119,7 +126,8 @@ std::vector<std::string> enough_slots(const Agenda& agenda) {
     const Sweep& sweep = agenda.sweep;
     const Settings settings = Settings::from_environment();
     const std::size_t plans = sweep.phases ? sweep.patterns.size() * sweep.algorithms.size() : 0;
-    const std::uint64_t needed = (plans + 1) * static_cast<std::uint64_t>(sweep.ranks);  // one more for the world
+    // The world needs as many as a plan, and so do an intercommunicator and its two groups together.
+    const std::uint64_t others = sweep.in_first > 0 ? 3 : 1, needed = (plans + others) * static_cast<std::uint64_t>(sweep.ranks);
     if (needed <= runtime::slots_of(settings, sweep.ranks)) return {};
     if (inside_job() || settings.board_slots)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} plans of {} ranks; allowed: as many as there are arrival slots for, here "

@@ -5,9 +5,14 @@
 #include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "bench/cases/intergroup_cases.hpp"
 #include "bench/peers/peer.hpp"
 #include "bench/ranks/clock.hpp"
+#include "bench/ranks/operands.hpp"
 #include "bench/ranks/rounds.hpp"
 #include "support/usage.hpp"
 
@@ -25,17 +30,20 @@ struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     std::vector<std::string> peers;
     std::uint64_t batch = kDefaultBatch;
-    bool explain = false;
+    bool explain = false, between = false;
+    std::string groups;
+    const char* operation() const { return between ? "intergroup_barrier" : kKey; }
 };
 
 struct Plan {
     std::vector<const Peer*> peers;
     std::vector<TransportChoice> transports;
     std::uint64_t iterations, batch;
+    int in_first = 0;  ///< Between two groups: the number of ranks in the first one.
 
     /// The arguments of a peer's program.
     std::vector<std::string> peer_words(const Peer& peer) const {
-        return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(batch)};
+        return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(batch), std::to_string(in_first)};
     }
 };
 
@@ -44,7 +52,11 @@ Samples measure_in(Job& job, const Plan& plan) {
     Samples samples;
     samples.transport = transport_name();
     samples.explanation = world.explain("barrier");
-    for (std::uint64_t i = 0; i < plan.batch / 10 + 1; ++i) world.barrier();
+    const Intercommunicator groups = plan.in_first > 0 ? divided(world, plan.in_first) : Intercommunicator();
+    const auto pass = [&](std::uint64_t barriers) {
+        for (std::uint64_t i = 0; i < barriers; ++i) groups ? groups.barrier() : world.barrier();
+    };
+    pass(plan.batch / 10 + 1);
     const Nanoseconds until = monotonic_now() + kLongest;
     for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
         bool go_on = iteration < kFewestSamples || monotonic_now() < until;
@@ -52,24 +64,25 @@ Samples measure_in(Job& job, const Plan& plan) {
         if (!go_on) break;
         world.barrier();
         const Nanoseconds begin = monotonic_now();
-        for (std::uint64_t i = 0; i < plan.batch; ++i) world.barrier();
+        pass(plan.batch);
         samples.values[kKey].push_back(static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(plan.batch));
     }
     return samples;
 }
 
-Plan plan_of(const Words& words, bool on_cluster) {
+Plan plan_of(const Words& words, const Start& start) {
     Plan plan{.peers = {}, .transports = parse_transports(words.transports), .iterations = words.iterations, .batch = words.batch};
     plan.peers = parse_peers(words.peers);
-    if (!plan.peers.empty()) refuse_other_than_peers(plan.transports, on_cluster);
+    if (!plan.peers.empty()) refuse_other_than_peers(plan.transports, start.cluster != nullptr);
+    if (words.between) plan.in_first = static_cast<int>(groups_of(words.groups, start.ranks).front());
     return plan;
 }
 
 int run(const Words& words) {
-    const Start start = checked(words.start, kDefaultRanks, 1);
-    const Plan plan = plan_of(words, start.cluster != nullptr);
+    const Start start = checked(words.start, kDefaultRanks, words.between ? 2 : 1);
+    const Plan plan = plan_of(words, start);
     const auto identity = [&](const std::string& who, const std::string& transport) {
-        return CellIdentity{.operation = "barrier", .algorithm = who, .transport = transport, .ranks = start.ranks};
+        return CellIdentity{.operation = words.operation(), .algorithm = who, .transport = transport, .ranks = start.ranks};
     };
     if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
         throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
@@ -87,29 +100,38 @@ int run(const Words& words) {
     const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
         // If a program reads the rows, explanations go to standard error.
         if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << rounds.front().explanation << std::endl;
-        add_beside_peers(printer, identity("rollcall", rounds.front().transport), rounds_of(rounds, kKey), theirs);
+        std::vector<std::pair<std::string, std::string>> notes;
+        if (words.between) notes.emplace_back("groups", fmt::format("{}+{}", plan.in_first, start.ranks - plan.in_first));
+        add_beside_peers(printer, identity("rollcall", rounds.front().transport), rounds_of(rounds, kKey), theirs, notes);
         for (PeerRounds& peer : theirs) peer.rounds.clear();
     };
     return run_rounds(start, words, {.measure = [&](Job& job) { return measure_in(job, plan); }, .after_job = run_peers, .print = print});
 }
 
-}  // namespace
-}  // namespace barrier_command
-
-void add_barrier_command(usage::Command& bench, int& exit_code) {
-    using namespace barrier_command;
-    usage::Command* const command = bench.add_subcommand("barrier", "Measure a barrier, also beside MPI libraries");
+void add_command(usage::Command& bench, bool between, int& exit_code) {
     const auto words = std::make_shared<Words>();
-    add_round_options(*command, *words, barrier_command::kDefaultRanks, "Batches in each round");
+    words->between = between;
+    usage::Command* const command = bench.add_subcommand(
+        words->operation(), fmt::format("Measure a barrier{}, also beside MPI libraries", between ? " between two groups" : ""));
+    add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     add_count_option(*command, "--batch", words->batch, "Barriers in a batch; a sample is their mean");
     command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");
+    if (between)
+        command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
     add_peer_option(*command, words->peers);
     command->footer(R"(
 run_time is the time of one barrier. rollcall_ratio, in the row of a peer, is Rollcall's time divided by the peer's,
 from the medians of each round. If ranks share cores, peers yield while they poll: Open MPI by its mpi_yield_when_idle,
 MPICH by a small library that is loaded before it. With --cluster, peers run on the same hosts.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
+}
+
+}  // namespace
+}  // namespace barrier_command
+
+void add_barrier_commands(usage::Command& bench, int& exit_code) {
+    for (const bool between : {false, true}) barrier_command::add_command(bench, between, exit_code);
 }
 
 }  // namespace rollcall::bench

@@ -1,5 +1,5 @@
 /// \file
-/// `rollcall bench barrier`: the time of a barrier, compared with those of MPI libraries.
+/// `rollcall bench barrier` and `intergroup_barrier`: the time of a barrier, compared with those of MPI libraries.
 #pragma once
 
 namespace rollcall::usage {
@@ -8,7 +8,7 @@ class Command;
 
 namespace rollcall::bench {
 
-/// Adds the subcommand to `rollcall bench`. Errors as add_bench_command().
-void add_barrier_command(usage::Command& bench, int& exit_code);
+/// Adds the subcommands to `rollcall bench`. Errors as add_bench_command().
+void add_barrier_commands(usage::Command& bench, int& exit_code);
 
 }  // namespace rollcall::bench

@@ -86,7 +86,7 @@ Part part_of(const AgendaWords& words, OperationKind operation, const Start& sta
 /// Samples do not name the distribution of sizes. Where jobs leave samples, there is one distribution at most.
 void add_to(Report& report, const Sweep& sweep, RawCell cell) {
     Measured measured{std::move(cell.identity), cell.setup, std::move(cell.samples)};
-    for (const SizeDistribution distribution : sweep.distributions) measured.notes.emplace_back("sizes", name(distribution));
+    add_notes(measured, sweep, sweep.distributions.empty() ? std::nullopt : std::optional(sweep.distributions.front()));
     report.add(std::move(measured));
 }
 
@@ -114,7 +114,7 @@ int run_with_peers(const Part& part, Report& report) {
         const Nanoseconds begin = monotonic_now();
         const int failed = collect_cells(start, job, [&](RawCell cell) { ours.push_back(std::move(cell)); });
         if (failed) return failed;
-        PeerSetup setup{.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed};
+        PeerSetup setup{.wait = wait, .warmup = agenda.warmup, .seed = agenda.sweep.seed, .in_first = agenda.sweep.in_first};
         if (phases) setup.compute = 2 * phases->compute;
         if (!agenda.sweep.distributions.empty()) setup.distribution = agenda.sweep.distributions.front();
         const PeerCalls calls(ours, setup);
@@ -128,7 +128,8 @@ int run_with_peers(const Part& part, Report& report) {
 
 int run(const AgendaWords& words, OperationKind operation) {
     std::vector<Part> parts;
-    for (const Start& start : checked_starts(words.start, kDefaultRanks, 1)) parts.push_back(part_of(words, operation, start));
+    const int fewest = runtime::is_between_groups(operation) ? 2 : 1;
+    for (const Start& start : checked_starts(words.start, kDefaultRanks, fewest)) parts.push_back(part_of(words, operation, start));
     const Part& first = parts.front();
     if (inside_job()) {
         work_as_rank(words, first.agenda);
@@ -160,16 +161,18 @@ void add_command(usage::Command& bench, OperationKind operation, const std::stri
 }  // namespace
 
 void add_collective_commands(usage::Command& bench, int& exit_code) {
-    for (const collectives::OperationRow& row : collectives::operations()) {
-        if (!row.moves_data) continue;
-        const std::string name(runtime::name(row.kind));
-        add_command(bench, row.kind, name,
-                    "Measure " + name + " under arrival patterns, with or without compute phases, all algorithms interleaved", {},
-                    exit_code);
-        if (row.has_own_sizes)
-            add_command(bench, row.kind, name + "v", fmt::format("Measure {} of blocks of different sizes, in eleven distributions", name),
-                        "spikes", exit_code);
-    }
+    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
+        for (const collectives::OperationRow& row : rows) {
+            // The allgather between two groups has commands of its own.
+            if (!row.moves_data || row.kind == OperationKind::intergroup_allgather) continue;
+            const std::string name(runtime::name(row.kind));
+            add_command(bench, row.kind, name,
+                        "Measure " + name + " under arrival patterns, with or without compute phases, all algorithms interleaved", {},
+                        exit_code);
+            if (row.has_own_sizes)
+                add_command(bench, row.kind, name + "v",
+                            fmt::format("Measure {} of blocks of different sizes, in eleven distributions", name), "spikes", exit_code);
+        }
 }
 
 }  // namespace rollcall::bench

@@ -26,10 +26,6 @@
 namespace rollcall::bench {
 namespace {
 
-/// The common start must be later than the moment when the last rank learns of it.
-constexpr Nanoseconds kStartMargin = 1'000'000;
-constexpr Nanoseconds kStartMarginPerRank = 50'000;
-
 constexpr Tag kGatherTag = 2;
 
 /// For self-tests: the rank named by this variable changes a byte of the data it received, before it checks the data.
@@ -48,6 +44,19 @@ int usable_cpus(const Communicator& world) {
     return cpus;
 }
 
+/// The groups of the sweep. Null: it has no groups. Collective.
+Intercommunicator groups_of(const Sweep& sweep, const Communicator& world) {
+    return sweep.in_first > 0 ? divided(world, sweep.in_first) : Intercommunicator();
+}
+
+/// What a rank brings to the calls of one size.
+Operands operands_of(const Sweep& sweep, const Communicator& world, const Intercommunicator& groups, std::uint64_t bytes,
+                     std::optional<SizeDistribution> distribution) {
+    const Intercommunicator* const between = groups ? &groups : nullptr;
+    if (!distribution) return {world, sweep.operation, call_bytes(sweep.operation, bytes, world.size()), sweep.root, between};
+    return {world, sweep.operation, call_sizes(sweep.operation, *distribution, bytes, world.size()), sweep.root, between};
+}
+
 /// The work of one rank.
 class Runner {
   public:
@@ -56,6 +65,7 @@ class Runner {
           world_(job.world()),
           agenda_(agenda),
           sweep_(agenda.sweep),
+          groups_(groups_of(sweep_, world_)),
           wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cpus(world_) ? Compute::sleep : Compute::spin)),
           time_(job),
           progress_(rows() * cells() * agenda.iterations,
@@ -90,22 +100,17 @@ class Runner {
     const std::string& algorithm(std::size_t cell) const { return sweep_.algorithms[cell % sweep_.algorithms.size()]; }
     std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
 
-    Operands operands_of(std::uint64_t bytes, std::optional<SizeDistribution> distribution) const {
-        if (!distribution) return {world_, sweep_.operation, size_of_call(bytes), sweep_.root};
-        return {world_, sweep_.operation, sizes_together(*distribution, job_.size(), bytes), sweep_.root};
-    }
-
     void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution, const std::function<void(Measured)>& use) {
         std::vector<Measured> measured = measure_size(bytes, distribution);
         progress_.erase();
         for (Measured& cell : measured) {
-            if (distribution) cell.notes.emplace_back("sizes", name(*distribution));
+            add_notes(cell, sweep_, distribution);
             use(std::move(cell));
         }
     }
 
     std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
-        Operands operands = operands_of(bytes, distribution);
+        Operands operands = operands_of(sweep_, world_, groups_, bytes, distribution);
         if (sweep_.explain && job_.rank() == 0 && agenda_.first == 0) {
             // If a program reads the rows, explanations go to standard error.
             std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
@@ -147,9 +152,7 @@ class Runner {
     Record call(Operands& operands, const std::string& algorithm, Plan* plan, Nanoseconds delay, std::uint64_t iteration,
                 std::uint64_t key) {
         operands.prepare(key);
-        world_.barrier();
-        Nanoseconds start = job_.time() + kStartMargin + kStartMarginPerRank * job_.size();
-        world_.broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+        Nanoseconds start = common_start(job_);
         const Nanoseconds own_start = job_.local_time_at(start);
         CallRecord record;
         if (plan) {
@@ -225,6 +228,7 @@ class Runner {
     const Communicator& world_;
     const Agenda& agenda_;
     const Sweep& sweep_;
+    Intercommunicator groups_;
     Compute wait_;
     JobTime time_;
     ProgressLine progress_;
@@ -235,12 +239,24 @@ class Runner {
 
 }  // namespace
 
+void add_notes(Measured& measured, const Sweep& sweep, std::optional<SizeDistribution> distribution) {
+    if (distribution) measured.notes.emplace_back("sizes", name(*distribution));
+    if (sweep.in_first > 0)
+        measured.notes.emplace_back("groups", fmt::format("{}+{}", sweep.in_first, measured.identity.ranks - sweep.in_first));
+}
+
 void leave_out_impossible(Sweep& sweep, const Communicator& world) {
+    const Intercommunicator groups = groups_of(sweep, world);
+    const auto distribution = sweep.distributions.empty() ? std::nullopt : std::optional(sweep.distributions.front());
     std::erase_if(sweep.algorithms, [&](const std::string& algorithm) {
         if (std::find(sweep.named.begin(), sweep.named.end(), algorithm) != sweep.named.end()) return false;
+        const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = {}};
         try {
-            world.explain(runtime::name(sweep.operation), sweep.distributions.empty() ? sweep.sizes.front() : kOwnSizes,
-                          {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+            // All ranks refuse the same calls, before they send anything.
+            if (groups)
+                operands_of(sweep, world, groups, sweep.sizes.front(), distribution).call(options);
+            else
+                world.explain(runtime::name(sweep.operation), distribution ? kOwnSizes : sweep.sizes.front(), options);
             return false;
         } catch (const Error& error) {
             if (error.code() != ErrorCode::invalid_argument) throw;

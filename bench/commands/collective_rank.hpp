@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include <rollcall/rollcall.hpp>
 
@@ -11,6 +12,9 @@
 #include "bench/results/measured.hpp"
 
 namespace rollcall::bench {
+
+/// Notes in which cells differ that have the same identity: the distribution of the blocks' sizes, and the two groups.
+void add_notes(Measured& measured, const Sweep& sweep, std::optional<SizeDistribution> distribution);
 
 /// Removes the algorithms that cannot run here, such as those in node memory if the ranks do not share memory. What the user has named
 /// stays, and fails.

@@ -23,10 +23,9 @@ medians with their 95 % intervals, in seconds.)");
     bench->when_named([bench, &exit_code] {
         add_collective_commands(*bench, exit_code);
         add_two_groups_commands(*bench, exit_code);
-        add_between_groups_commands(*bench, exit_code);
         add_pingpong_command(*bench, exit_code);
         add_bandwidth_command(*bench, exit_code);
-        add_barrier_command(*bench, exit_code);
+        add_barrier_commands(*bench, exit_code);
         add_overlap_command(*bench, exit_code);
         add_loop_command(*bench, exit_code);
         add_idle_command(*bench, exit_code);

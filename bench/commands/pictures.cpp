@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 #include "collectives/operations.hpp"
@@ -20,19 +21,31 @@ const Estimate& value_of(const Cell& cell, std::string_view name) {
 
 /// Whether the root gets data of the other ranks.
 bool collects(const std::string& operation) {
-    const collectives::OperationRow* const row = collectives::find_operation(operation);
-    return row != nullptr && row->any_operand([](const collectives::Operand& operand) { return operand.writes == collectives::Who::root; });
+    const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::Who::root; };
+    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
+        for (const collectives::OperationRow& row : rows)
+            if (runtime::name(row.kind) == operation) return row.any_operand(is_result);
+    return false;
+}
+
+/// The number of ranks in the first group, as the note says it. 0: the operation is not between two groups.
+std::size_t in_first_group(const Measured& measured) {
+    for (const auto& [key, note] : measured.notes)
+        if (key == "groups") return std::strtoul(note.c_str(), nullptr, 10);
+    return 0;
 }
 
 /// When data of other ranks moved to the root, at most: a block moves for one message time after its rank has arrived, and the last blocks
-/// until the root leaves. The measurement tells only when the first data came.
-std::vector<GanttChart::Interval> transfers_to_root(const CallSample& call, std::size_t root, Nanoseconds message_time) {
+/// until the root leaves. The measurement tells only when the first data came. Between two groups (`in_first` > 0), data comes from ranks
+/// of the other group only.
+std::vector<GanttChart::Interval> transfers_to_root(const CallSample& call, std::size_t root, Nanoseconds message_time,
+                                                    std::size_t in_first) {
     const Nanoseconds exit = call.exits[root];
     const bool is_told = !call.first_data.empty() && call.first_data[root] != kNoTime;
     const Nanoseconds first = is_told ? call.first_data[root] : call.arrivals[root];
     std::vector<Nanoseconds> others;
     for (std::size_t rank = 0; rank < call.arrivals.size(); ++rank)
-        if (rank != root) others.push_back(call.arrivals[rank]);
+        if (in_first > 0 ? (rank < in_first) != (root < in_first) : rank != root) others.push_back(call.arrivals[rank]);
     std::sort(others.begin(), others.end());
     std::vector<GanttChart::Interval> transfers;
     for (std::size_t i = 0; i < others.size(); ++i) {
@@ -73,7 +86,7 @@ GanttChart gantt_of(const Measured& measured, const CallSample& call) {
                             .transfers = {}};
         // A root that receives nothing waits only for its own sends. For a leaf, the time when its send began is not known.
         if (is_root && to_root)
-            row.transfers = transfers_to_root(call, r, measured.setup.message_time);
+            row.transfers = transfers_to_root(call, r, measured.setup.message_time, in_first_group(measured));
         else if (has_data)
             row.transfers.push_back({call.first_data[r], row.exit});
         else if (is_root)

@@ -23,6 +23,8 @@
 #include "bench/peers/peer_calls.hpp"
 #include "bench/peers/peer_plan.hpp"
 #include "bench/ranks/clock.hpp"
+#include "bench/ranks/job_time.hpp"
+#include "bench/ranks/operands.hpp"
 #include "bench/ranks/rounds.hpp"
 #include "bench/results/statistics.hpp"
 #include "foundation/units.hpp"
@@ -68,10 +70,7 @@ class Runner {
           is_first_(world_.rank() < static_cast<int>(what.first.size())),
           own_(is_first_ ? what.first : what.second),
           others_(is_first_ ? what.second : what.first) {
-        std::vector<int> first(what.first.size()), second(what.second.size());
-        std::iota(first.begin(), first.end(), 0);
-        std::iota(second.begin(), second.end(), static_cast<int>(first.size()));
-        between_ = world_.create_intercommunicator(first, second);
+        between_ = divided(world_, static_cast<int>(what.first.size()));
         block_.resize(own_[static_cast<std::size_t>(between_.rank())]);
         all_.resize(std::accumulate(others_.begin(), others_.end(), std::uint64_t{0}));
     }
@@ -81,7 +80,7 @@ class Runner {
     double seconds_of(const std::string& algorithm, std::uint64_t key) {
         fill(block_, key_of({key, is_first_, static_cast<std::uint64_t>(between_.rank())}));
         each_block([&](std::uint64_t member, std::span<std::byte> block) { poison(block, key_of({key, !is_first_, member})); });
-        world_.barrier();
+        wait_until(job_.local_time_at(common_start(job_)), Compute::sleep);
         const Nanoseconds begin = monotonic_now();
         call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
         auto longest = static_cast<double>(monotonic_now() - begin);
@@ -117,18 +116,27 @@ class Runner {
     std::vector<std::byte> block_, all_;
 };
 
+/// The algorithms take turns, in another order in each iteration, which is the same on all ranks.
 Samples measure(Job& job, const Contest& contest) {
     Samples samples;
     samples.transport = transport_name();
+    make_sleep_exact();
+    job.synchronize_clocks();
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {
         Runner runner(job, contest.cases[number]);
-        take_turns({.algorithms = contest.algorithms,
-                    .leaves_out_impossible = contest.leaves_out_impossible,
-                    .iterations = contest.iterations,
-                    .key = number,
-                    .seconds_of = [&](const std::string& algorithm, std::uint64_t key) { return runner.seconds_of(algorithm, key); },
-                    .add = [&](const std::string& algorithm,
-                               double seconds) { samples.values[contest.key(number, algorithm)].push_back(seconds); }});
+        std::vector<std::string> possible;
+        for (const std::string& algorithm : contest.algorithms) {
+            try {
+                runner.seconds_of(algorithm, key_of({number}));  // warms up
+                possible.push_back(algorithm);
+            } catch (const Error& error) {
+                if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
+            }
+        }
+        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration)
+            for (const std::size_t chosen : shuffled(possible.size(), key_of({number}), iteration))
+                samples.values[contest.key(number, possible[chosen])].push_back(
+                    runner.seconds_of(possible[chosen], key_of({number, iteration, chosen})));
     }
     return samples;
 }
@@ -164,11 +172,11 @@ Contest contest_of(const Words& words, int ranks) {
 bool same_groups(const GroupCase& a, const GroupCase& b) { return a.first.size() == b.first.size() && a.second.size() == b.second.size(); }
 
 /// The calls of cases with the same groups by a peer. The first call of each case warms up, as the first one of each algorithm does in
-/// Rollcall's jobs.
+/// Rollcall's jobs. Ranks sleep until the common start, as they do there.
 std::string plan_of(std::span<const GroupCase> cases, std::uint64_t calls, const char* operation, std::uint64_t seed) {
     const std::size_t first = cases.front().first.size(), ranks = first + cases.front().second.size();
     const std::vector<Nanoseconds> balanced(ranks);
-    std::string text = fmt::format("{} {} {} 0 {}\n", operation, first, share_cpus(static_cast<int>(ranks)) ? 1 : 0, cases.size() * calls);
+    std::string text = fmt::format("{} 0 1 0 {} {}\n", operation, cases.size() * calls, first);
     for (std::size_t number = 0; number < cases.size(); ++number)
         for (std::uint64_t call = 0; call < calls; ++call)
             text += fmt::format("0 {} {} {} {}\n", key_of({seed, number, call}), fmt::join(balanced, " "),
@@ -301,7 +309,7 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
     command->footer(fmt::format(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup
 allgather and allgatherv" (2019). The first ranks are the first group{}.
-  run_time        from a barrier until the last rank has the blocks of the other group; every byte is checked
+  run_time        from a common start until the last rank has the blocks of the other group; every byte is checked
   improvement     run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
   expected        the improvement that equation (5) gives for long blocks between hosts
   rollcall_ratio  in the row of an MPI library: run_time of the fastest algorithm above it, divided by that of the library
@@ -312,21 +320,6 @@ allgather and allgatherv" (2019). The first ranks are the first group{}.
 
 }  // namespace
 }  // namespace two_groups_command
-
-void take_turns(const TurnsOfAlgorithms& turns) {
-    std::vector<std::string> possible;
-    for (const std::string& algorithm : turns.algorithms) {
-        try {
-            turns.seconds_of(algorithm, key_of({turns.key}));
-            possible.push_back(algorithm);
-        } catch (const Error& error) {
-            if (!turns.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
-        }
-    }
-    for (std::uint64_t iteration = 0; iteration < turns.iterations; ++iteration)
-        for (const std::size_t chosen : shuffled(possible.size(), key_of({turns.key}), iteration))
-            turns.add(possible[chosen], turns.seconds_of(possible[chosen], key_of({turns.key, iteration, chosen})));
-}
 
 void add_two_groups_commands(usage::Command& bench, int& exit_code) {
     using namespace two_groups_command;

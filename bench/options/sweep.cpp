@@ -15,6 +15,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "bench/cases/intergroup_cases.hpp"
 #include "bench/cases/lists.hpp"
 #include "bench/cases/payload.hpp"
 #include "bench/plots/plot.hpp"
@@ -39,6 +40,12 @@ std::vector<Choice> choices(OperationKind operation, Ranks ranks, bool own_sizes
         if (has.contains(entry.needs)) all.push_back({std::string(entry.name), {entry.aliases.begin(), entry.aliases.end()}});
     all.push_back({.name = "auto", .in_all = false});
     return all;
+}
+
+/// The default of --bytes.
+const char* default_sizes(OperationKind operation, Ranks ranks) {
+    if (runtime::is_between_groups(operation)) return "64,1Ki,16Ki";
+    return ranks == Ranks::real ? "8,64Ki,8Mi" : "8Mi";
 }
 
 std::string comma_separated(const std::vector<std::string>& entries) { return fmt::format("{}", fmt::join(entries, ",")); }
@@ -145,6 +152,11 @@ performance_ratio of the patterns that were measured.)";
 constexpr const char* kBlocksFooter = R"(
 T is the time of a message of one block.)";
 
+constexpr const char* kGroupsFooter = R"(
+
+The first ranks are the first group, and the other ranks are the second one. The root may be in either group. The other
+ranks of its group take no part in the operation, but all columns count them, too.)";
+
 constexpr const char* kPhasesFooter = R"(
 
 With --compute T each call is planned (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, announces
@@ -174,18 +186,24 @@ const char* root_help(const collectives::OperationRow& row) {
 bool has_paper(OperationKind operation) { return !paper_names(operation).empty(); }
 
 void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind operation, Ranks ranks) {
-    const bool blocks = collectives::operation(operation).in_blocks, paper = has_paper(operation) && !words.sizes;
+    const bool blocks = collectives::operation(operation).in_blocks, between = runtime::is_between_groups(operation),
+               paper = has_paper(operation) && !words.sizes;
     command
-        .add_option(
-            "--bytes", words.bytes,
-            fmt::format("{}, {}{}",
-                        words.sizes ? "Approximate sizes of all blocks together"
-                        : blocks    ? "Sizes of the whole vector"
-                                    : "Sizes of the message",
-                        kSizeList,
-                        blocks && !words.sizes ? ". The block of a rank is size / ranks, rounded down to whole elements of 4 bytes" : ""))
+        .add_option("--bytes", words.bytes,
+                    fmt::format("{}, {}{}",
+                                between && words.sizes ? "Approximate mean sizes of a block"
+                                : between && blocks    ? "Sizes of a block"
+                                : words.sizes          ? "Approximate sizes of all blocks together"
+                                : blocks               ? "Sizes of the whole vector"
+                                                       : "Sizes of the message",
+                                kSizeList,
+                                blocks && !between && !words.sizes
+                                    ? ". The block of a rank is size / ranks, rounded down to whole elements of 4 bytes"
+                                    : ""))
         ->type_name("SIZES")
-        ->default_str(default_sizes(ranks));
+        ->default_str(default_sizes(operation, ranks));
+    if (between)
+        command.add_option("--groups", words.groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
     command
         .add_option("--arrival", words.arrivals,
                     "Arrival patterns (see below), separated by commas; may be given again (default: balanced)")
@@ -223,11 +241,13 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     command.add_option("--root", words.root, root_help(collectives::operation(operation)))->type_name("R")->capture_default_str();
     command.add_option("--iterations", words.iterations, "Measured calls in each cell")->type_name("N");
     command.add_option("--seed", words.seed, "Seed of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
-    command
-        .add_option(
-            "--segment", words.segment,
-            "Size of a piece, in algorithms that pass pieces on; 0: the whole (default: ROLLCALL_SEGMENT_BYTES; binomial: the whole)")
-        ->type_name("BYTES");
+    // Calls between two groups have no such option.
+    if (!between)
+        command
+            .add_option(
+                "--segment", words.segment,
+                "Size of a piece, in algorithms that pass pieces on; 0: the whole (default: ROLLCALL_SEGMENT_BYTES; binomial: the whole)")
+            ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
         .add_option(
@@ -236,9 +256,9 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
             "that --algorithm names, or of the four fastest; needs gnuplot")
         ->type_name("FILE");
     command.add_option("--raw", words.raw, "Write what every rank did in every call to this csv file")->type_name("FILE");
-    command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
+    if (!between) command.add_flag("--explain", words.explain, "Say what `auto` chooses for each size, and why");
     command.footer("\nArrival patterns:\n" + pattern_help() + (ranks == Ranks::real ? kRealFooter : "") + (blocks ? kBlocksFooter : "") +
-                   (operation == OperationKind::broadcast ? kBroadcastFooter : "") + kPhasesFooter +
+                   (between ? kGroupsFooter : "") + (operation == OperationKind::broadcast ? kBroadcastFooter : "") + kPhasesFooter +
                    (!paper                   ? ""
                     : has_figures(operation) ? kFigureFooter
                                              : kPaperFooter));
@@ -260,6 +280,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     Sweep sweep;
     sweep.operation = operation;
     sweep.ranks = ranks;
+    if (runtime::is_between_groups(operation)) sweep.in_first = static_cast<int>(groups_of(words.groups, ranks).front());
     sweep.seed = parse_count(words.seed, "--seed", 0, std::numeric_limits<std::uint64_t>::max());
     sweep.phases = checked(words.phases, words.paper ? kPaperCompute : kNoCompute);
     if (words.paper) {
@@ -267,7 +288,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     } else {
         if (words.scale) throw Error(ErrorCode::invalid_argument, "--scale without --paper; allowed: --bytes and --arrival");
         if (words.delays) throw Error(ErrorCode::invalid_argument, "--delays without --paper; allowed: --arrival uniform:0..T");
-        sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(kind)), "--bytes");
+        sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(operation, kind)), "--bytes");
         for (const std::string& text : words.arrivals)
             for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
         if (sweep.patterns.empty()) sweep.patterns.emplace_back();

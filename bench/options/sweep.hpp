@@ -26,6 +26,7 @@ enum class Ranks { real, simulated };
 struct SweepWords {
     std::optional<std::string> bytes, algorithms, paper, delays, scale;
     std::optional<std::string> sizes;  ///< The distributions. Not given: all blocks have one size.
+    std::string groups;                ///< The sizes of the two groups. Empty: half of the ranks each.
     std::vector<std::string> arrivals;
     PhaseWords phases;
     std::string root = "0";
@@ -40,13 +41,12 @@ struct SweepWords {
 inline constexpr collectives::Conditions kSimulated = collectives::kUsual | collectives::Condition::oracle;
 /// Whether a paper has tables for this operation.
 bool has_paper(runtime::OperationKind operation);
-/// `default_sizes` is the default of --bytes.
 void add_sweep_options(usage::Command& command, SweepWords& words, runtime::OperationKind operation, Ranks ranks);
-constexpr const char* default_sizes(Ranks ranks) { return ranks == Ranks::real ? "8,64Ki,8Mi" : "8Mi"; }
 
 struct Sweep {
     runtime::OperationKind operation = runtime::OperationKind::broadcast;
     int ranks = 0;
+    int in_first = 0;  ///< Between two groups: the number of ranks in the first group, which are the first ranks.
     std::optional<Phases> phases;
     const PaperTable* paper = nullptr;  ///< The table to compare with. Sizes, patterns and algorithms are those of the table.
     bool as_in_paper = false;           ///< They are those of a table or figure of a paper, whose other conditions hold, too.

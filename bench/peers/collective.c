@@ -1,14 +1,15 @@
-/* Calls of a collective operation of MPI, as bench/commands/collective.cpp and bench/commands/loop.cpp make those of Rollcall: with the same delays, the same
-   data, and checks of every byte.
+/* Calls of a collective operation of MPI, as bench/commands/collective.cpp, two_groups.cpp and loop.cpp make those of Rollcall: with the
+   same delays, the same data, and checks of every byte.
 
-   collective PLAN: rank 0 reads the file, whose words are separated by blanks:
+   collective FILE: rank 0 reads the file, which has a plan or several, one after the other. Words are separated by blanks:
        OPERATION ROOT SLEEP WARMUP CALLS     SLEEP: 1: ranks sleep until they arrive; 0: they poll
                                       WARMUP: 0: each call begins at a common start; otherwise the calls are those of a loop without
                                       barriers, in which each rank computes for its delay and calls, and so many calls are not measured
-       BYTES KEY DELAY... SIZE...     for each call: the size of the message or of a block, the key of its data, the delay of each rank in
-                                      ns; where the operation is gatherv, scatterv, allgatherv, alltoallv, or between two groups: the sizes
-                                      of the blocks of all ranks
-   Of intergroup_allgather and intergroup_allgatherv, ROOT is the number of ranks in the first group. The other ranks are the second group.
+       FIRST                          where the operation's name begins with "intergroup_": the number of ranks in the first group, which
+                                      are the first ranks; the others are the second group
+       BYTES KEY DELAY... SIZE...     for each call: the size of the message or of a block, the key of its data, the delay of each rank
+                                      in ns; where the operation is gatherv, scatterv, allgatherv or alltoallv, also between two groups,
+                                      or intergroup_allgather: the sizes of the blocks of all ranks
    Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. Of a loop it prints one number:
    the time of its measured calls, in ns, on the rank that takes longest. All calls of a loop have the data of the first one. */
 #define _GNU_SOURCE
@@ -21,20 +22,7 @@
 #include "payload.h"
 
 enum who { NOBODY, ROOT, OTHERS, EVERYBODY };
-enum kind {
-    BROADCAST,
-    SCATTER,
-    GATHER,
-    ALLGATHER,
-    ALLTOALL,
-    REDUCE,
-    ALLREDUCE,
-    REDUCE_SCATTER,
-    SCAN,
-    EXCLUSIVE_SCAN,
-    INTERGROUP_ALLGATHER,
-    KINDS
-};
+enum kind { BROADCAST, SCATTER, GATHER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, REDUCE_SCATTER, SCAN, EXCLUSIVE_SCAN, KINDS };
 
 /* Who has the buffer that is read and the one that is written, and whether it holds a block for each rank. */
 struct operation {
@@ -42,37 +30,38 @@ struct operation {
     enum who reads, writes;
     int reads_blocks, writes_blocks, combines;
 };
+static const char kBetweenGroups[] = "intergroup_";
 static const struct operation kOperations[KINDS] = {
-    {"broadcast", ROOT, OTHERS, 0, 0, 0},
-    {"scatter", ROOT, EVERYBODY, 1, 0, 0},
-    {"gather", EVERYBODY, ROOT, 0, 1, 0},
-    {"allgather", EVERYBODY, EVERYBODY, 0, 1, 0},
-    {"alltoall", EVERYBODY, EVERYBODY, 1, 1, 0},
-    {"reduce", EVERYBODY, ROOT, 0, 0, 1},
-    {"allreduce", EVERYBODY, EVERYBODY, 0, 0, 1},
-    {"reduce_scatter", EVERYBODY, EVERYBODY, 1, 0, 1},
-    {"scan", EVERYBODY, EVERYBODY, 0, 0, 1},
-    {"exclusive_scan", EVERYBODY, EVERYBODY, 0, 0, 1},
-    {"intergroup_allgather", EVERYBODY, EVERYBODY, 0, 1, 0},
+    {"broadcast", ROOT, OTHERS, 0, 0, 0},         {"scatter", ROOT, EVERYBODY, 1, 0, 0},
+    {"gather", EVERYBODY, ROOT, 0, 1, 0},         {"allgather", EVERYBODY, EVERYBODY, 0, 1, 0},
+    {"alltoall", EVERYBODY, EVERYBODY, 1, 1, 0},  {"reduce", EVERYBODY, ROOT, 0, 0, 1},
+    {"allreduce", EVERYBODY, EVERYBODY, 0, 0, 1}, {"reduce_scatter", EVERYBODY, EVERYBODY, 1, 0, 1},
+    {"scan", EVERYBODY, EVERYBODY, 0, 0, 1},      {"exclusive_scan", EVERYBODY, EVERYBODY, 0, 0, 1},
 };
 
 static enum kind kind;
-static const struct operation* row;
+static struct operation row;
 static int rank, ranks, root, may_sleep;
 static int64_t warmup, calls;
 
-/* The ranks with which a rank exchanges blocks: all ranks, or those of the other group. */
+/* The number of ranks in the first group. 0: the operation is not between two groups. */
+static int in_first;
+/* The ranks with which a rank exchanges data: all ranks, or those of the other group. */
 static int partners, first_partner;
-static MPI_Comm between = MPI_COMM_NULL;
+static MPI_Comm communicator;
+/* What MPI is told of the root, and whether a rank that is not the root has a part. */
+static int mpi_root, others_part;
 
 /* Where blocks have sizes of their own: these, for the current call, and what MPI is told of the blocks that are read and written. The
    blocks of two groups may differ even if all blocks of a group have the same size. */
 static int own_sizes;
-static int has_sizes(void) { return own_sizes || kind == INTERGROUP_ALLGATHER; }
+static int has_sizes(void) { return own_sizes || (in_first > 0 && kind == ALLGATHER); }
 static const uint64_t* sizes;
 static int *counts, *offsets;
 
-static int is_of(enum who who) { return who == EVERYBODY || who == (rank == root ? ROOT : OTHERS); }
+static int is_of(enum who who) {
+    return rank == root ? who == ROOT || who == EVERYBODY : others_part && (who == OTHERS || who == EVERYBODY);
+}
 
 /* Launchers may drop what a rank has written just before it aborts. */
 static void give_up(void) {
@@ -100,14 +89,16 @@ static float summand(uint64_t key, uint64_t i, int of_rank) { return (float)(key
 
 /* The number that identifies the content of a message or block, which another rank has, too. */
 static uint64_t number_of(int block, int has_blocks, int is_written) {
-    if (kind == ALLTOALL) return (uint64_t)(is_written ? block * ranks + rank : rank * ranks + block);
-    return (uint64_t)(has_blocks ? first_partner + block : kind == BROADCAST ? root : rank);
+    const int partner = first_partner + block;
+    if (kind == ALLTOALL) return (uint64_t)(is_written ? partner * ranks + rank : rank * ranks + partner);
+    return (uint64_t)(has_blocks ? partner : kind == BROADCAST ? root : rank);
 }
 
-/* The size of a block. Where each rank has a block for each other one, the two have the sizes in another order (bench/ranks/operands.cpp). */
+/* The size of a block. Where each rank has a block for each partner, the ranks have the sizes in another order (bench/ranks/operands.cpp).
+ */
 static uint64_t size_of(uint64_t bytes, int block, int has_blocks) {
     if (!has_sizes()) return bytes;
-    return sizes[kind == ALLTOALL ? (rank + block) % ranks : has_blocks ? first_partner + block : rank];
+    return sizes[kind == ALLTOALL ? (rank + first_partner + block) % ranks : has_blocks ? first_partner + block : rank];
 }
 static uint64_t offset_of(uint64_t bytes, int block, int has_blocks) {
     uint64_t sum = 0;
@@ -129,48 +120,48 @@ static void make_room(struct buffer* buffer, enum who who, int has_blocks, uint6
 }
 
 static void prepare(uint64_t bytes, uint64_t key) {
-    make_room(&reading, row->reads, row->reads_blocks, bytes);
-    make_room(&writing, row->writes, row->writes_blocks, bytes);
-    for (int block = 0; block < (row->writes_blocks ? partners : 1) && is_of(row->writes); ++block)
-        fill(writing.data + offset_of(bytes, block, row->writes_blocks), size_of(bytes, block, row->writes_blocks),
-             key_of(key, number_of(block, row->writes_blocks, 1)), ~UINT64_C(0));
-    for (int block = 0; block < (row->reads_blocks ? partners : 1) && is_of(row->reads) && !row->combines; ++block)
-        fill(reading.data + offset_of(bytes, block, row->reads_blocks), size_of(bytes, block, row->reads_blocks),
-             key_of(key, number_of(block, row->reads_blocks, 0)), 0);
+    make_room(&reading, row.reads, row.reads_blocks, bytes);
+    make_room(&writing, row.writes, row.writes_blocks, bytes);
+    for (int block = 0; block < (row.writes_blocks ? partners : 1) && is_of(row.writes); ++block)
+        fill(writing.data + offset_of(bytes, block, row.writes_blocks), size_of(bytes, block, row.writes_blocks),
+             key_of(key, number_of(block, row.writes_blocks, 1)), ~UINT64_C(0));
+    for (int block = 0; block < (row.reads_blocks ? partners : 1) && is_of(row.reads) && !row.combines; ++block)
+        fill(reading.data + offset_of(bytes, block, row.reads_blocks), size_of(bytes, block, row.reads_blocks),
+             key_of(key, number_of(block, row.reads_blocks, 0)), 0);
     for (int block = 0; own_sizes && block < partners; ++block) {
         counts[block] = (int)size_of(bytes, block, 1);
         offsets[block] = (int)offset_of(bytes, block, 1);
     }
     float* const elements = (float*)reading.data;
-    for (uint64_t i = 0; row->combines && i < reading.capacity / sizeof *elements; ++i) elements[i] = summand(key, i, rank);
+    for (uint64_t i = 0; row.combines && i < reading.capacity / sizeof *elements; ++i) elements[i] = summand(key, i, rank);
 }
 
 static void check_sum(uint64_t bytes, uint64_t key) {
-    const int n = kind == SCAN ? rank + 1 : kind == EXCLUSIVE_SCAN ? rank : ranks;
+    const int n = kind == SCAN ? rank + 1 : kind == EXCLUSIVE_SCAN ? rank : partners;
     const uint64_t first = kind == REDUCE_SCATTER ? (uint64_t)rank * bytes / sizeof(float) : 0;
     const float* const elements = (const float*)writing.data;
     for (uint64_t i = 0; n > 0 && i < bytes / sizeof *elements; ++i) {
-        if (elements[i] == (float)n * summand(key, first + i, 0) + (float)n * (float)(n - 1) / 2) continue;
-        fprintf(stderr, "%s gave a wrong result: element %" PRIu64 " on rank %d is not the sum of what %d ranks brought\n", row->name, i,
-                rank, n);
+        if (elements[i] == (float)n * summand(key, first + i, first_partner) + (float)n * (float)(n - 1) / 2) continue;
+        fprintf(stderr, "%s%s gave a wrong result: element %" PRIu64 " on rank %d is not the sum of what %d ranks brought\n",
+                in_first > 0 ? kBetweenGroups : "", row.name, i, rank, n);
         give_up();
     }
 }
 
 static void check(uint64_t bytes, uint64_t key) {
-    if (!is_of(row->writes)) return;
+    if (!is_of(row.writes)) return;
     const char* const spoiled = getenv("ROLLCALL_TEST_CORRUPT"); /* as in bench/commands/collective.cpp */
     if (spoiled && atoi(spoiled) == rank && writing.capacity > 0) writing.data[writing.capacity / 2] ^= 1;
-    if (row->combines) {
+    if (row.combines) {
         check_sum(bytes, key);
         return;
     }
-    for (int block = 0; block < (row->writes_blocks ? partners : 1); ++block) {
-        const int64_t wrong = find_wrong(writing.data + offset_of(bytes, block, row->writes_blocks),
-                                         size_of(bytes, block, row->writes_blocks), key_of(key, number_of(block, row->writes_blocks, 1)));
+    for (int block = 0; block < (row.writes_blocks ? partners : 1); ++block) {
+        const int64_t wrong = find_wrong(writing.data + offset_of(bytes, block, row.writes_blocks),
+                                         size_of(bytes, block, row.writes_blocks), key_of(key, number_of(block, row.writes_blocks, 1)));
         if (wrong < 0) continue;
-        fprintf(stderr, "%s gave a wrong result: byte %" PRId64 " of block %d on rank %d is not what was sent\n", row->name, wrong, block,
-                rank);
+        fprintf(stderr, "%s%s gave a wrong result: byte %" PRId64 " of block %d on rank %d is not what was sent\n",
+                in_first > 0 ? kBetweenGroups : "", row.name, wrong, block, rank);
         give_up();
     }
 }
@@ -178,14 +169,13 @@ static void check(uint64_t bytes, uint64_t key) {
 /* ---- calls ---- */
 
 static void call_of_own_sizes(void) {
-    const MPI_Comm world = MPI_COMM_WORLD;
+    const MPI_Comm among = communicator;
     const int own = (int)sizes[rank];
     switch (kind) {
-        case SCATTER: MPI_Scatterv(reading.data, counts, offsets, MPI_BYTE, writing.data, own, MPI_BYTE, root, world); break;
-        case GATHER: MPI_Gatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, root, world); break;
-        case ALLGATHER: MPI_Allgatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, world); break;
-        case ALLTOALL: MPI_Alltoallv(reading.data, counts, offsets, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, world); break;
-        case INTERGROUP_ALLGATHER: MPI_Allgatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, between); break;
+        case SCATTER: MPI_Scatterv(reading.data, counts, offsets, MPI_BYTE, writing.data, own, MPI_BYTE, mpi_root, among); break;
+        case GATHER: MPI_Gatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, mpi_root, among); break;
+        case ALLGATHER: MPI_Allgatherv(reading.data, own, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, among); break;
+        case ALLTOALL: MPI_Alltoallv(reading.data, counts, offsets, MPI_BYTE, writing.data, counts, offsets, MPI_BYTE, among); break;
         default: break;
     }
 }
@@ -195,22 +185,20 @@ static void call(uint64_t bytes) {
         call_of_own_sizes();
         return;
     }
-    const MPI_Comm world = MPI_COMM_WORLD;
+    const MPI_Comm among = communicator;
     const int size = (int)bytes, count = (int)(bytes / sizeof(float));
+    const int own = has_sizes() ? (int)sizes[rank] : size, theirs = has_sizes() ? (int)sizes[first_partner] : size;
     switch (kind) {
-        case BROADCAST: MPI_Bcast(rank == root ? reading.data : writing.data, size, MPI_BYTE, root, world); break;
-        case SCATTER: MPI_Scatter(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, root, world); break;
-        case GATHER: MPI_Gather(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, root, world); break;
-        case ALLGATHER: MPI_Allgather(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, world); break;
-        case ALLTOALL: MPI_Alltoall(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, world); break;
-        case REDUCE: MPI_Reduce(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, root, world); break;
-        case ALLREDUCE: MPI_Allreduce(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
-        case REDUCE_SCATTER: MPI_Reduce_scatter_block(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
-        case SCAN: MPI_Scan(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
-        case EXCLUSIVE_SCAN: MPI_Exscan(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, world); break;
-        case INTERGROUP_ALLGATHER:
-            MPI_Allgather(reading.data, (int)sizes[rank], MPI_BYTE, writing.data, (int)sizes[first_partner], MPI_BYTE, between);
-            break;
+        case BROADCAST: MPI_Bcast(rank == root ? reading.data : writing.data, size, MPI_BYTE, mpi_root, among); break;
+        case SCATTER: MPI_Scatter(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, mpi_root, among); break;
+        case GATHER: MPI_Gather(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, mpi_root, among); break;
+        case ALLGATHER: MPI_Allgather(reading.data, own, MPI_BYTE, writing.data, theirs, MPI_BYTE, among); break;
+        case ALLTOALL: MPI_Alltoall(reading.data, size, MPI_BYTE, writing.data, size, MPI_BYTE, among); break;
+        case REDUCE: MPI_Reduce(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, mpi_root, among); break;
+        case ALLREDUCE: MPI_Allreduce(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, among); break;
+        case REDUCE_SCATTER: MPI_Reduce_scatter_block(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, among); break;
+        case SCAN: MPI_Scan(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, among); break;
+        case EXCLUSIVE_SCAN: MPI_Exscan(reading.data, writing.data, count, MPI_FLOAT, MPI_SUM, among); break;
         case KINDS: break;
     }
 }
@@ -274,46 +262,61 @@ static uint64_t find_operation(const char* name) {
 
 static int64_t words_of_line(void) { return 2 + (has_sizes() ? 2 : 1) * (int64_t)ranks; }
 
-/* Reads the plan at rank 0, and tells all ranks. Returns the lines of the calls. */
-static uint64_t* read_plan(const char* path) {
-    FILE* const file = rank == 0 ? fopen(path, "r") : NULL;
+/* Reads the next plan at rank 0, and tells all ranks. Returns the lines of the calls, or NULL after the last plan. */
+static uint64_t* read_plan(FILE* file) {
     char name[32] = "";
-    uint64_t head[6] = {0};
-    if (rank == 0) {
-        if (!file || fscanf(file, "%31s", name) != 1) fail("the plan cannot be read");
-        head[0] = find_operation(name);
+    uint64_t head[7] = {0};
+    own_sizes = 0;
+    if (rank == 0 && fscanf(file, "%31s", name) == 1) {
+        const int is_between = strncmp(name, kBetweenGroups, strlen(kBetweenGroups)) == 0;
+        head[0] = find_operation(is_between ? name + strlen(kBetweenGroups) : name);
         if (head[0] == 0) fail("the plan names an unknown operation");
         read_numbers(file, head + 1, 4);
         head[5] = (uint64_t)own_sizes;
+        if (is_between) {
+            read_numbers(file, head + 6, 1);
+            if (head[0] - 1 >= REDUCE_SCATTER) fail("the plan names an operation that is not compared between two groups");
+            if (head[6] < 1 || head[6] >= (uint64_t)ranks) fail("the plan leaves a group without ranks");
+        }
     }
-    MPI_Bcast(head, 6, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    MPI_Bcast(head, 7, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    if (head[0] == 0) return NULL;
+    in_first = (int)head[6];
     own_sizes = (int)head[5];
     kind = (enum kind)(head[0] - 1);
-    row = &kOperations[kind];
+    row = kOperations[kind];
     root = (int)head[1];
     may_sleep = (int)head[2];
     warmup = (int64_t)head[3];
     calls = (int64_t)head[4];
     const int64_t words = calls * words_of_line();
     uint64_t* const lines = allocate((uint64_t)words * sizeof *lines);
-    if (file) {
-        read_numbers(file, lines, words);
-        fclose(file);
-    }
+    if (rank == 0) read_numbers(file, lines, words);
     MPI_Bcast(lines, (int)words, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     return lines;
 }
 
-/* Makes the communicator between the first ranks and the others. */
-static void divide_ranks(int first_group) {
-    if (first_group < 1 || first_group >= ranks) fail("the plan leaves a group without ranks");
-    const int is_first = rank < first_group;
+/* Without groups, a rank exchanges data with all ranks. Between two groups, this makes the communicator of the first ranks and the others.
+   The ranks of the root's group but the root have no part then. */
+static void take_partners(void) {
+    first_partner = 0;
+    partners = ranks;
+    mpi_root = root;
+    others_part = 1;
+    communicator = MPI_COMM_WORLD;
+    if (in_first == 0) return;
+    const int is_first = rank < in_first, has_root = row.reads == ROOT || row.writes == ROOT;
     MPI_Comm own;
     MPI_Comm_split(MPI_COMM_WORLD, is_first, rank, &own);
-    MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, is_first ? first_group : 0, 0, &between);
+    MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, is_first ? in_first : 0, 0, &communicator);
     MPI_Comm_free(&own);
-    first_partner = is_first ? first_group : 0;
-    partners = is_first ? ranks - first_group : first_group;
+    first_partner = is_first ? in_first : 0;
+    partners = is_first ? ranks - in_first : in_first;
+    if (!has_root) return;
+    others_part = is_first != (root < in_first);
+    mpi_root = rank == root ? MPI_ROOT : others_part ? root - first_partner : MPI_PROC_NULL;
+    if (row.reads == EVERYBODY) row.reads = OTHERS;
+    if (row.writes == EVERYBODY) row.writes = OTHERS;
 }
 
 static void print(const struct times* mine) {
@@ -341,24 +344,26 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 2) fail("usage: collective PLAN");
+    if (argc != 2) fail("usage: collective FILE");
     make_sleep_exact();
-    uint64_t* const lines = read_plan(argv[1]);
-    if (has_sizes() && warmup > 0) fail("the blocks of a loop have no sizes of their own");
-    partners = ranks;
-    if (kind == INTERGROUP_ALLGATHER) divide_ranks(root);
+    FILE* const file = rank == 0 ? fopen(argv[1], "r") : NULL;
+    if (rank == 0 && !file) fail("the plan cannot be read");
     counts = allocate(sizeof *counts * (uint64_t)ranks);
     offsets = allocate(sizeof *offsets * (uint64_t)ranks);
-    if (warmup > 0)
-        measure_loop(lines);
-    else
-        measure_calls(lines);
+    for (uint64_t* lines; (lines = read_plan(file)) != NULL; free(lines)) {
+        if (has_sizes() && warmup > 0) fail("the blocks of a loop have no sizes of their own");
+        take_partners();
+        if (warmup > 0)
+            measure_loop(lines);
+        else
+            measure_calls(lines);
+        if (in_first > 0) MPI_Comm_free(&communicator);
+    }
+    if (file) fclose(file);
     free(counts);
     free(offsets);
-    free(lines);
     free(reading.data);
     free(writing.data);
-    if (between != MPI_COMM_NULL) MPI_Comm_free(&between);
     MPI_Finalize();
     return 0;
 }

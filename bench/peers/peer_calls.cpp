@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <rollcall/error.hpp>
+#include <string_view>
 
 #include "bench/cases/payload.hpp"
 #include "bench/options/sweep.hpp"
@@ -18,6 +19,11 @@ namespace {
 
 /// A peer may be this many times slower before it is taken to hang.
 constexpr int kSlower = 10;
+
+runtime::OperationKind kind_of(std::string_view operation) {
+    const auto known = [&](const OperationName& one) { return one.name == operation; };
+    return std::find_if(kOperationNames.begin(), kOperationNames.end(), known)->kind;
+}
 
 bool same_calls(const CellIdentity& a, const CellIdentity& b) { return a.bytes == b.bytes && a.pattern == b.pattern; }
 
@@ -50,10 +56,11 @@ PeerCalls::PeerCalls(const std::vector<RawCell>& ours, const PeerSetup& setup) :
 
 std::string PeerCalls::plan() const {
     const RawCell& first = cells_.front();
-    const runtime::OperationKind operation = collectives::find_operation(first.identity.operation)->kind;
+    const runtime::OperationKind operation = kind_of(first.identity.operation);
     const auto& distribution = setup_.distribution;
-    std::string text = fmt::format("{}{} {} {} 0 {}\n", first.identity.operation, distribution ? "v" : "", first.setup.root,
-                                   setup_.wait == Compute::sleep ? 1 : 0, calls_.size());
+    std::string text =
+        fmt::format("{}{} {} {} 0 {}{}\n", first.identity.operation, distribution ? "v" : "", first.setup.root,
+                    setup_.wait == Compute::sleep ? 1 : 0, calls_.size(), setup_.in_first > 0 ? fmt::format(" {}", setup_.in_first) : "");
     const std::vector<Nanoseconds> balanced(static_cast<std::size_t>(ranks()));
     std::vector<Nanoseconds> waits;
     for (std::size_t number = 0; number < calls_.size(); ++number) {
@@ -63,7 +70,7 @@ std::string PeerCalls::plan() const {
         for (Nanoseconds& wait : waits) wait += setup_.compute;
         text += fmt::format("{} {} {}", call_bytes(operation, cell.identity.bytes, ranks()), key_of({setup_.seed, number}),
                             fmt::join(waits, " "));
-        if (distribution) text += fmt::format(" {}", fmt::join(sizes_together(*distribution, ranks(), cell.identity.bytes), " "));
+        if (distribution) text += fmt::format(" {}", fmt::join(call_sizes(operation, *distribution, cell.identity.bytes, ranks()), " "));
         text += '\n';
     }
     return text;

@@ -22,6 +22,7 @@ struct PeerSetup {
     std::uint64_t seed = 0;
     Nanoseconds compute = 0;  ///< How long each rank waits before its delay begins, as in the phases of Rollcall's calls.
     std::optional<SizeDistribution> distribution = {};  ///< That of the blocks' sizes, if these are their own.
+    int in_first = 0;                                   ///< Between two groups: the number of ranks in the first one.
 };
 
 class PeerCalls {

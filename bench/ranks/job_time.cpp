@@ -8,6 +8,19 @@
 #include "bench/ranks/clock.hpp"
 
 namespace rollcall::bench {
+namespace {
+
+constexpr Nanoseconds kStartMargin = 1'000'000;
+constexpr Nanoseconds kStartMarginPerRank = 50'000;
+
+}  // namespace
+
+Nanoseconds common_start(Job& job) {
+    job.world().barrier();
+    Nanoseconds start = job.time() + kStartMargin + kStartMarginPerRank * job.size();
+    job.world().broadcast(start, 0, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
+    return start;
+}
 
 Nanoseconds ClockCorrection::at(Nanoseconds time) const {
     if (missing == 0 || checked <= right) return time;

@@ -6,6 +6,9 @@
 
 namespace rollcall::bench {
 
+/// Passes a barrier and returns a moment, in job time, that lies so far ahead that all ranks hear of it before. Collective.
+Nanoseconds common_start(Job& job);
+
 /// Corrects the times of a clock afterwards. It is known that the clock was right at one moment, and by how much it was wrong at a later
 /// moment. In between, its error is assumed to have grown at a constant rate.
 struct ClockCorrection {

@@ -31,41 +31,118 @@ std::uint64_t size_between(const std::vector<std::uint64_t>& sizes, int from, in
 
 std::uint64_t key_of_piece(std::uint64_t key, int rank) { return key_of({key, static_cast<std::uint64_t>(rank)}); }
 
+detail::IntergroupOperation operation_between(runtime::OperationKind kind) {
+    using detail::IntergroupOperation;
+    using runtime::OperationKind;
+    switch (kind) {
+        case OperationKind::intergroup_broadcast: return IntergroupOperation::broadcast;
+        case OperationKind::intergroup_scatter: return IntergroupOperation::scatter;
+        case OperationKind::intergroup_gather: return IntergroupOperation::gather;
+        case OperationKind::intergroup_reduce: return IntergroupOperation::reduce;
+        case OperationKind::intergroup_allreduce: return IntergroupOperation::allreduce;
+        case OperationKind::intergroup_alltoall: return IntergroupOperation::alltoall;
+        default: return IntergroupOperation::allgather;
+    }
+}
+
 }  // namespace
 
 std::uint64_t call_bytes(runtime::OperationKind operation, std::uint64_t bytes, int ranks) {
     const collectives::OperationRow& row = collectives::operation(operation);
     if (row.combines && !row.in_blocks) return bytes / kElement * kElement;
-    if (!row.in_blocks) return bytes;
+    if (!row.in_blocks || runtime::is_between_groups(operation)) return bytes;
     return bytes / static_cast<std::uint64_t>(ranks) / kElement * kElement;
 }
 
-Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::uint64_t bytes, int root)
-    : world_(world), row_(collectives::operation(operation)), bytes_(bytes), root_(root) {
-    for (const Slot slot : kSlots)
-        if (row_.operand(slot).is_had(is_root())) buffer(slot).resize(part_of(row_.operand(slot), bytes, world.size(), world.rank()).size);
+std::vector<std::uint64_t> call_sizes(runtime::OperationKind operation, SizeDistribution distribution, std::uint64_t bytes, int ranks) {
+    return sizes_together(distribution, ranks, runtime::is_between_groups(operation) ? bytes * static_cast<std::uint64_t>(ranks) : bytes);
 }
 
-Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::vector<std::uint64_t> sizes, int root)
-    : world_(world), row_(collectives::operation(operation)), bytes_(kOwnSizes), sizes_(std::move(sizes)), root_(root) {
-    const std::uint64_t own = sizes_[static_cast<std::size_t>(world.rank())],
-                        all = std::accumulate(sizes_.begin(), sizes_.end(), std::uint64_t{0});
+Intercommunicator divided(const Communicator& world, int in_first) {
+    std::vector<int> first(static_cast<std::size_t>(in_first)), second(static_cast<std::size_t>(world.size() - in_first));
+    std::iota(first.begin(), first.end(), 0);
+    std::iota(second.begin(), second.end(), in_first);
+    return world.create_intercommunicator(first, second);
+}
+
+Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::uint64_t bytes, int root,
+                   const Intercommunicator* between)
+    : world_(world), row_(collectives::operation(operation)), bytes_(bytes), root_(root), between_(between), partners_(world.size()) {
+    if (between_) look_across();
     for (const Slot slot : kSlots)
-        if (const Operand& operand = row_.operand(slot); operand.is_had(is_root()))
-            buffer(slot).resize(operand.extent == Extent::blocks ? all : own);
+        if (has(row_.operand(slot))) buffer(slot).resize(part_of(row_.operand(slot), bytes, partners_, world.rank()).size);
+}
+
+Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::vector<std::uint64_t> sizes, int root,
+                   const Intercommunicator* between)
+    : world_(world),
+      row_(collectives::operation(operation)),
+      bytes_(kOwnSizes),
+      sizes_(std::move(sizes)),
+      root_(root),
+      between_(between),
+      partners_(world.size()) {
+    if (between_) look_across();
+    for (int partner = 0; partner < partners_; ++partner) {
+        const int rank = first_partner_ + partner;
+        // The block from rank s to rank r has the same size as the block from r to s.
+        blocks_.push_back(row_.personal ? size_between(sizes_, world.rank(), rank) : sizes_[static_cast<std::size_t>(rank)]);
+    }
+    const std::uint64_t own = sizes_[static_cast<std::size_t>(world.rank())],
+                        all = std::accumulate(blocks_.begin(), blocks_.end(), std::uint64_t{0});
+    for (const Slot slot : kSlots)
+        if (const Operand& operand = row_.operand(slot); has(operand)) buffer(slot).resize(operand.extent == Extent::blocks ? all : own);
+}
+
+void Operands::look_across() {
+    first_partner_ = between_->remote_world_rank(0);
+    partners_ = between_->remote_size();
+    has_part_ = !row_.has_root || is_root() || is_partner(root_);
 }
 
 collectives::Buffers Operands::buffers() {
     return {.contribution = buffer(Slot::contribution).data(), .data = buffer(Slot::data).data(), .result = buffer(Slot::result).data()};
 }
 
-CollectiveOfBlocks Operands::collective_of_blocks() {
-    if (row_.personal) {
-        // The block from rank s to rank r has the same size as the block from r to s.
-        between_.clear();
-        for (int rank = 0; rank < world_.size(); ++rank) between_.push_back(size_between(sizes_, world_.rank(), rank));
-        return {world_, row_.kind, buffers(), Blocks(between_), Blocks(between_)};
+void Operands::call(const CollectiveOptions& options) {
+    if (between_) return between_groups().call(options);
+    sizes_.empty() ? collective().call(options) : collective_of_blocks().call(options);
+}
+
+Plan Operands::plan(const PlanOptions& options) {
+    if (between_) return between_groups().plan(options);
+    return sizes_.empty() ? collective().plan(options) : collective_of_blocks().plan(options);
+}
+
+detail::IntergroupForms Operands::between_groups() {
+    detail::IntergroupCall what{.operation = operation_between(row_.kind)};
+    if (row_.has_root) {
+        for (const Slot slot : kSlots) {
+            if (!has(row_.operand(slot))) continue;
+            what.own = what.other = buffer(slot).data();
+            what.own_bytes = what.other_bytes = buffer(slot).size();
+        }
+        const int own_first = first_partner_ > 0 ? 0 : partners_;
+        what.root = is_partner(root_) ? IntergroupRoot(Theirs{root_ - first_partner_}) : IntergroupRoot(Mine{root_ - own_first});
+    } else {
+        const std::vector<std::byte>& own = buffer(Slot::contribution);
+        std::vector<std::byte>& all = buffer(Slot::data);
+        what.own = own.data();
+        what.own_bytes = own.size();
+        what.other = all.data();
+        what.other_bytes = all.size();
     }
+    if (row_.combines) {
+        what.reduction = reduction_of<float>(sum);
+        what.element_bytes = kElement;
+    }
+    if (!sizes_.empty()) what.blocks = row_.has_root && !is_root() ? Blocks() : Blocks(blocks_);
+    if (!sizes_.empty() && row_.personal) what.to_send = Blocks(blocks_);
+    return {*between_, what};
+}
+
+CollectiveOfBlocks Operands::collective_of_blocks() {
+    if (row_.personal) return {world_, row_.kind, buffers(), Blocks(blocks_), Blocks(blocks_)};
     if (!row_.has_root) return {world_, row_.kind, buffers(), Blocks(sizes_), sizes_[static_cast<std::size_t>(world_.rank())], -1};
     return {world_, row_.kind, buffers(), is_root() ? Blocks(sizes_) : Blocks(), sizes_[static_cast<std::size_t>(world_.rank())], root_};
 }
@@ -77,7 +154,7 @@ Collective Operands::collective() {
 
 std::vector<Operands::Piece> Operands::pieces(Slot slot) {
     const Operand& operand = row_.operand(slot);
-    if (!operand.is_had(is_root())) return {};
+    if (!has(operand)) return {};
     const std::span<std::byte> all(buffer(slot));
     if (operand.extent != Extent::blocks) {
         const int rank = operand.extent == Extent::block ? world_.rank() : root_;
@@ -85,10 +162,9 @@ std::vector<Operands::Piece> Operands::pieces(Slot slot) {
     }
     std::vector<Piece> blocks;
     std::uint64_t offset = 0;
-    for (int rank = 0; rank < world_.size(); ++rank) {
-        const std::uint64_t size = sizes_.empty()  ? bytes_
-                                   : row_.personal ? size_between(sizes_, world_.rank(), rank)
-                                                   : sizes_[static_cast<std::size_t>(rank)];
+    for (int partner = 0; partner < partners_; ++partner) {
+        const int rank = first_partner_ + partner;
+        const std::uint64_t size = sizes_.empty() ? bytes_ : blocks_[static_cast<std::size_t>(partner)];
         const bool is_sent = slot == Slot::contribution;
         const int number = !row_.personal ? rank : is_sent ? world_.rank() * world_.size() + rank : rank * world_.size() + world_.rank();
         blocks.push_back({rank, number, all.subspan(offset, size)});
@@ -117,14 +193,14 @@ std::string Operands::describe(const std::string& algorithm) const {
 }
 
 std::optional<std::string> Operands::find_wrong_sum(std::uint64_t key) {
-    if (!row_.data.is_had(is_root())) return std::nullopt;
-    const auto n = static_cast<float>(row_.combined_ranks(world_.size(), world_.rank()));
+    if (!has(row_.data)) return std::nullopt;
+    const auto n = static_cast<float>(row_.combined_ranks(partners_, world_.rank()));
     if (n == 0) return std::nullopt;
     const std::uint64_t first = part_of(row_.data, bytes_, world_.size(), world_.rank()).offset / kElement;
     for (std::uint64_t i = 0; i < bytes_ / kElement; ++i) {
         float element;
         std::memcpy(&element, buffer(Slot::data).data() + i * kElement, kElement);
-        if (element != n * summand(key, first + i, 0) + n * (n - 1) / 2)
+        if (element != n * summand(key, first + i, first_partner_) + n * (n - 1) / 2)
             return fmt::format("element {} on rank {} is not the sum of what {} ranks brought", i, world_.rank(), n);
     }
     return std::nullopt;
@@ -134,7 +210,7 @@ std::optional<std::string> Operands::find_wrong(std::uint64_t key) {
     if (row_.combines) return find_wrong_sum(key);
     for (const Slot slot : kSlots) {
         const Operand& operand = row_.operand(slot);
-        if (!operand.is_written(is_root())) continue;
+        if (!has(operand) || !operand.is_written(is_root())) continue;
         const bool blocks = operand.extent == Extent::blocks;
         for (const Piece& piece : pieces(slot))
             if (const auto wrong = bench::find_wrong(piece.bytes, key_of_piece(key, piece.number)))

@@ -140,13 +140,16 @@ Metric undefined(std::string name, Unit unit) {
     return {std::move(name), unit, {kNone, kNone, kNone}};
 }
 
-void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers) {
+void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers,
+                      const std::vector<std::pair<std::string, std::string>>& notes) {
     Cell cell = plain_cell(std::move(identity), together(ours));
     if (!peers.empty()) cell.metrics.push_back(undefined("rollcall_ratio", Unit::ratio));
+    cell.notes = notes;
     printer.add(cell);
     for (const PeerRounds& peer : peers) {
         cell = plain_cell(peer.identity, together(peer.rounds));
         cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, peer.rounds)));
+        cell.notes = notes;
         printer.add(cell);
     }
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/ranks/start.hpp"
@@ -84,7 +85,8 @@ struct PeerRounds {
     CellIdentity identity;
     Rounds rounds;
 };
-/// Prints the row of Rollcall and those of its peers, which also contain the time of Rollcall relative to the peer's.
-void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers);
+/// Prints the row of Rollcall and those of its peers, which also contain the time of Rollcall relative to the peer's. All have the notes.
+void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers,
+                      const std::vector<std::pair<std::string, std::string>>& notes = {});
 
 }  // namespace rollcall::bench

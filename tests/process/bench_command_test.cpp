@@ -130,10 +130,11 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench broadcast --sise 8", {"'--sise'", "--bytes"});
     expect_refused("bench brodcast", {"'brodcast'",
                                       "broadcast, scatter, scatterv, gather, gatherv, allgather, allgatherv, alltoall, alltoallv, reduce, "
-                                      "allreduce, reduce_scatter, scan, exclusive_scan, intergroup_allgather, intergroup_allgatherv, "
-                                      "intergroup_broadcast, intergroup_scatter, intergroup_gather, intergroup_reduce, "
-                                      "intergroup_allreduce, intergroup_alltoall, "
-                                      "pingpong, bandwidth, barrier, overlap, loop, idle, "
+                                      "allreduce, reduce_scatter, scan, exclusive_scan, intergroup_broadcast, intergroup_scatter, "
+                                      "intergroup_scatterv, intergroup_gather, intergroup_gatherv, intergroup_reduce, "
+                                      "intergroup_allreduce, intergroup_alltoall, intergroup_alltoallv, intergroup_allgather, "
+                                      "intergroup_allgatherv, "
+                                      "pingpong, bandwidth, barrier, intergroup_barrier, overlap, loop, idle, "
                                       "schedule"});
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench loop --operation barrier", {"'barrier'", "allowed: all, broadcast, scatter, gather"});

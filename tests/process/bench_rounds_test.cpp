@@ -51,7 +51,8 @@ TEST_F(BenchCommand, TheLoopDrawsBars) {
 TEST_F(BenchCommand, TheLoopTakesAlgorithmsThatAllOfItsOperationsHave) {
     const Ended ended = run("bench loop --operation broadcast,gather --algorithm pipelined");
     EXPECT_EQ(ended.code, 2);
-    EXPECT_NE(ended.error.find("unknown algorithm 'pipelined'; allowed: all, auto, linear, binomial, shared_memory, two_level\n"), std::string::npos)
+    EXPECT_NE(ended.error.find("unknown algorithm 'pipelined'; allowed: all, auto, linear, binomial, shared_memory, two_level\n"),
+              std::string::npos)
         << ended.error;
 }
 
@@ -144,25 +145,45 @@ TEST_F(BenchCommand, AllgathersBetweenGroupsAreComparedWithRootGathering) {
 
 TEST_F(BenchCommand, OtherOperationsBetweenGroupsAreMeasured) {
     for (const std::string operation : {"broadcast", "scatter", "gather", "reduce", "allreduce", "alltoall"}) {
-        const Ended ended =
-            run("bench intergroup_" + operation +
-                " --ranks 4 --groups 1,3 --bytes 0,1001 --env ROLLCALL_NODE_RANKS=2 --iterations 2 --rounds 1 --timeout 100s"
-                " --format json");
+        const Ended ended = run("bench intergroup_" + operation +
+                                " --ranks 4 --groups 1,3 --bytes 0,1001 --env ROLLCALL_NODE_RANKS=2 --iterations 2 --timeout 100s"
+                                " --arrival last:1:1ms --warmup 1 --root 3 --format json");
         ASSERT_EQ(ended.code, 0) << ended.error;
         std::vector<std::string> algorithms;
         for (const std::string& line : lines_of(ended.out)) {
             const Json cell = Json::parse(line);
-            expect_cell(cell, "intergroup_" + operation, false);
+            expect_cell(cell, "intergroup_" + operation, true);
             EXPECT_EQ(cell["groups"], "1+3");
             EXPECT_EQ(cell["iterations"], 2);
             algorithms.push_back(cell["algorithm"]);
-            EXPECT_TRUE(algorithms.size() > 1 || cell["improvement"]["median"] == 1) << cell;
+            EXPECT_TRUE(algorithms.size() > 1 || cell["over_first"]["median"] == 1) << cell;
         }
         EXPECT_EQ(std::count(algorithms.begin(), algorithms.end(), "two_level"), 2) << ended.out;
         EXPECT_EQ(std::count(algorithms.begin(), algorithms.end(), "shared_memory"), 0) << ended.out;
     }
     expect_refused("bench intergroup_broadcast --ranks 4 --groups 2,1", {"--groups 2,1 of 4 ranks"});
+    expect_refused("bench intergroup_broadcast --ranks 1", {"--ranks '1'", "from 2"});
+    expect_refused("bench intergroup_barrier --ranks 1", {"--ranks '1'", "from 2"});
     expect_refused("bench intergroup_reduce --algorithm pipelined", {"pipelined", "binomial"});
+}
+
+TEST_F(BenchCommand, ASpoiledResultBetweenGroupsEndsTheRun) {
+    // The rank that gets a result, where rank 0 is the root and ranks 0 and 1 are the first group.
+    const std::pair<std::string, std::string> takers[] = {{"gather", "0"}, {"allreduce", "1"}, {"scatterv", "2"}, {"alltoallv", "3"}};
+    for (const auto& [operation, taker] : takers) {
+        SCOPED_TRACE(operation);
+        const Ended ended = run("bench intergroup_" + operation + " --ranks 4 --bytes 1000 --algorithm auto --warmup 0 --iterations 1",
+                                "ROLLCALL_TEST_CORRUPT=" + taker);
+        EXPECT_EQ(ended.code, 1);
+        EXPECT_NE(ended.error.find("gave a wrong result: "), std::string::npos) << ended.error;
+        EXPECT_NE(ended.error.find("on rank " + taker), std::string::npos) << ended.error;
+        EXPECT_EQ(ended.out, "");
+    }
+    const Ended planned =
+        run("bench intergroup_gather --ranks 4 --groups 3,1 --root 3 --bytes 1000 --compute 1ms --warmup 0 --iterations 2"
+            " --format json --algorithm all");
+    EXPECT_EQ(planned.code, 0) << planned.error;
+    EXPECT_GE(lines_of(planned.out).size(), 1u);
 }
 
 TEST_F(BenchCommand, AllgathersBetweenGroupsRefuseWhatDoesNotFit) {

@@ -197,6 +197,8 @@ TEST(BenchOperands, ABlockHasWholeElements) {
     EXPECT_EQ(call_bytes(OperationKind::scatter, 1001, 8), 124u);
     EXPECT_EQ(call_bytes(OperationKind::gather, 8 << 20, 48), 174'760u);
     EXPECT_EQ(call_bytes(OperationKind::gather, 31, 8), 0u);
+    EXPECT_EQ(call_bytes(OperationKind::intergroup_gather, 31, 8), 31u);
+    EXPECT_EQ(call_bytes(OperationKind::intergroup_allreduce, 31, 8), 28u);
 }
 
 }  // namespace

@@ -86,6 +86,24 @@ TEST(BenchPeer, ThePlanHasTheSizesOfBlocks) {
     }
 }
 
+TEST(BenchPeer, ThePlanBetweenGroupsHasTheFirstGroupAndTheSizesOfBlocks) {
+    std::vector<RawCell> example = peer_example();
+    for (RawCell& cell : example) cell.identity.operation = "intergroup_gather";
+    const std::string plan = PeerCalls(example, {.wait = Compute::sleep, .warmup = 0, .seed = 4, .in_first = 1}).plan();
+    EXPECT_EQ(plan.substr(0, plan.find('\n')), "intergroup_gather 1 1 0 12 1");
+    for (const auto& line : lines_of_plan(plan)) EXPECT_TRUE(line[0] == 80 || line[0] == 4000) << "the sweep has the sizes of blocks";
+
+    const PeerSetup own_sizes{.wait = Compute::sleep, .warmup = 0, .seed = 4, .distribution = SizeDistribution::increasing, .in_first = 1};
+    const std::string of_own_sizes = PeerCalls(example, own_sizes).plan();
+    EXPECT_EQ(of_own_sizes.substr(0, of_own_sizes.find('\n')), "intergroup_gatherv 1 1 0 12 1");
+    for (const auto& line : lines_of_plan(of_own_sizes)) {
+        ASSERT_EQ(line.size(), 2u + 2 * kPeerRanks);
+        const bool is_short = line[0] == 80;
+        EXPECT_EQ(line[2 + kPeerRanks], is_short ? 81u : 4001u) << "2b/n + 1";
+        EXPECT_EQ(line[3 + kPeerRanks], is_short ? 161u : 8001u);
+    }
+}
+
 TEST(BenchPeer, NumbersGoToTheirCalls) {
     const PeerCalls calls(peer_example(), {.wait = Compute::spin, .warmup = 1, .seed = 4});
     EXPECT_EQ(calls.plan().substr(0, 14), "gather 1 0 0 1");

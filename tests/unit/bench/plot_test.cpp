@@ -173,6 +173,17 @@ TEST(BenchPictures, ARootThatCollectsWaitsWhileNothingMoves) {
     const auto late = gantt_of(measured, call).rows[0].transfers;
     ASSERT_EQ(late.size(), 1u);
     EXPECT_EQ(std::pair(late[0].begin, late[0].end), std::pair(Nanoseconds{204}, Nanoseconds{210}));
+    // Between two groups, nothing comes from ranks 1 and 2, which are in the group of the root.
+    measured.identity.operation = "intergroup_gather";
+    measured.notes = {{"groups", "3+1"}};
+    call.arrivals = {0, 1, 5, 100};
+    call.exits = {110, 3, 7, 102};
+    call.first_data = {101, kNoTime, kNoTime, kNoTime};
+    const auto across = gantt_of(measured, call).rows[0].transfers;
+    ASSERT_EQ(across.size(), 1u);
+    EXPECT_EQ(std::pair(across[0].begin, across[0].end), std::pair(Nanoseconds{101}, Nanoseconds{110}));
+    call.first_data.clear();
+    EXPECT_EQ(gantt_of(measured, call).rows[0].transfers[0].begin, 100) << "of a peer that does not tell";
 }
 
 TEST(BenchPictures, SizesPatternsRanksAndBars) {

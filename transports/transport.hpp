@@ -108,7 +108,8 @@ class Transport {
 
     /// This process's address for connect(). Opaque; a few hundred bytes.
     virtual std::vector<std::byte> address() const = 0;
-    /// Gives the addresses of all processes by rank; `storage` keeps them alive. A connection is made when it is first used.
+    /// Gives the addresses of all processes by rank; `storage` keeps them alive. A connection is made at the latest when it is first
+    /// used.
     virtual void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) = 0;
     /// Sets the sink, which is told of arriving messages. Call it before the first progress(). Another sink can take its place later.
     virtual void attach(Sink& sink) = 0;

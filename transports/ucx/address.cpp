@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "foundation/kernel.hpp"
+#include "transports/address_parts.hpp"
 
 namespace rollcall::transport::ucx {
 
@@ -18,8 +19,19 @@ Whereabouts whereabouts() {
     return here;
 }
 
+Whereabouts whereabouts_in(std::span<const std::byte> address) {
+    Whereabouts there;
+    if (const auto bytes = part(address, kWhereaboutsPart); bytes.size() == sizeof there) std::memcpy(&there, bytes.data(), sizeof there);
+    return there;
+}
+
+bool is_neighbour(const Whereabouts& here, const Whereabouts& there) {
+    return std::memcmp(here.boot, there.boot, sizeof here.boot) == 0 && here.process_namespace == there.process_namespace &&
+           here.process != there.process;
+}
+
 bool is_gone(const Whereabouts& here, const Whereabouts& there) {
-    if (std::memcmp(here.boot, there.boot, sizeof here.boot) != 0 || here.process_namespace != there.process_namespace) return false;
+    if (!is_neighbour(here, there)) return false;
     char target[1];
     return ::readlink(fmt::format("/proc/{}/exe", there.process).c_str(), target, sizeof target) < 0 && errno == ENOENT;
 }

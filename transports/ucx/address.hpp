@@ -2,7 +2,9 @@
 /// The address of a process and its parts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace rollcall::transport::ucx {
 
@@ -24,6 +26,11 @@ struct Whereabouts {
 };
 static_assert(sizeof(Whereabouts) == 56, "it travels: without padding");
 Whereabouts whereabouts();
+/// Takes it out of an address. A damaged one is nowhere.
+Whereabouts whereabouts_in(std::span<const std::byte> address);
+
+/// Whether `there` is another process that can share memory with this one.
+bool is_neighbour(const Whereabouts& here, const Whereabouts& there);
 
 /// Whether `there` is a process of this host that no longer has any memory.
 bool is_gone(const Whereabouts& here, const Whereabouts& there);

@@ -56,12 +56,8 @@ void Board::write(const void* message, std::size_t length) noexcept {
 PeerBoard::Unpacked PeerBoard::unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here) {
     const auto packed_key = part(peer_address, kBoardKeyPart);
     const auto base = part(peer_address, kBoardAddressPart);
-    const auto where = part(peer_address, kWhereaboutsPart);
     unusable = true;
-    if (Whereabouts there; where.size() == sizeof there) {
-        std::memcpy(&there, where.data(), sizeof there);
-        if (is_gone(here, there)) return Unpacked::peer_is_gone;
-    }
+    if (is_gone(here, whereabouts_in(peer_address))) return Unpacked::peer_is_gone;
     if (base.size() != sizeof address || ucp_ep_rkey_unpack(endpoint, packed_key.data(), &key) != UCS_OK) {
         key = nullptr;
         return Unpacked::unusable;

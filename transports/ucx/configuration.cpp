@@ -19,6 +19,12 @@ std::string ucx_devices(const TransportOptions& options) {
 }
 
 namespace ucx {
+bool is_at_least(unsigned minor) {
+    unsigned major = 0, its_minor = 0, release = 0;
+    ucp_get_version(&major, &its_minor, &release);
+    return major > 1 || its_minor >= minor;
+}
+
 namespace {
 
 struct ConfigurationRelease {
@@ -32,13 +38,6 @@ void set(ucp_config_t* configuration, const char* name, const char* value) {
 
 void set_unless_given(ucp_config_t* configuration, const char* name, const char* value) {
     if (!std::getenv(fmt::format("UCX_{}", name).c_str())) set(configuration, name, value);
-}
-
-// Whether this is UCX 1.`minor` or later.
-bool is_at_least(unsigned minor) {
-    unsigned major = 0, its_minor = 0, release = 0;
-    ucp_get_version(&major, &its_minor, &release);
-    return major > 1 || its_minor >= minor;
 }
 
 // A setting of a transport. Before version 1.17, UCX wants its name without the transport. Later ones ignore that name.

@@ -18,6 +18,9 @@ ucp_context_h make_context(const TransportOptions& options);
 /// each place, and keeps some more.
 inline constexpr std::uint64_t kPlacesOfQueue = 64, kReceiveBuffers = 72;
 
+/// Whether this is UCX 1.`minor` or later.
+bool is_at_least(unsigned minor);
+
 /// Whether UCX_TLS allows shared memory.
 bool uses_shared_memory();
 

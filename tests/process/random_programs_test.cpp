@@ -82,8 +82,8 @@ INSTANTIATE_TEST_SUITE_P(In, EarlyDeaths,
                                                  "HostDriven"})),
                          [](const auto& tested) { return tested.param.name; });
 
-// Where a rank is killed while it sends over shared memory, UCX may leave another one deaf (docs/architecture/known-limits.md). That takes
-// some nanoseconds of a program. About one of a thousand programs without node memory hangs for this reason.
+// Where a rank is killed while it sends over shared memory, UCX may leave another one deaf (docs/architecture/known-limits.md). For this
+// reason about one of a thousand programs without node memory hangs, and three of a thousand on a busy machine.
 TEST_P(EarlyDeaths, AreToldAndTheOthersGoOn) {
     const Configuration& configuration = GetParam();
     std::mt19937_64 random(seed());

@@ -297,6 +297,8 @@ bool Reading::is_here() {
         const node::Link next = region_.head(node::block_of(block_)).next.load(std::memory_order_acquire);
         if (next == 0) return false;
         let_go_of_block();
+        // The block was taken back, and may serve another publication already, to which `next` would lead. The operation is about to fail.
+        if (withdrawn_) return false;
         block_ = next;
     }
     here_ = true;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "runtime/lane/engine.hpp"
 
@@ -15,6 +16,15 @@ using transport::ConstBytes;
 using transport::Offer;
 using transport::Outcome;
 using transport::Started;
+
+// A message that travels with its header cannot be refused, and the network library that hands it over cannot be left by an exception.
+[[noreturn]] void end_without_memory(std::uint64_t bytes) {
+    if (const auto logger = spdlog::get("rollcall"))
+        logger->critical("this process has no memory for a message of {} bytes that came early; raise its limit (ulimit -v), or start fewer "
+                         "ranks on this host",
+                         bytes);
+    std::abort();
+}
 
 void move_bytes(transport::Bytes into, ConstBytes from) {
     if (from.size && into.data && from.data) std::memcpy(into.data, from.data, from.size);
@@ -217,6 +227,7 @@ EarlyMessage& Engine::keep(const Incoming& message) {
         early.buffer.size = message.size;
         if (message.payload.data && message.size) {
             early.buffer.data = std::malloc(message.size);
+            if (!early.buffer.data) end_without_memory(message.size);
             move_bytes(early.buffer, message.payload);
         }
     }

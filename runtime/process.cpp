@@ -336,6 +336,8 @@ bool Process::share_boards(const Group& group) const {
 Process::~Process() {
     if (own_) own_->remove_connection(*this);
     if (lane_) lane_->stop_background();
+    // If the job did not end in good order, parts that run without their callers may still hold places in node memory.
+    if (engine_) engine_->close();
 }
 
 }  // namespace rollcall::runtime

@@ -75,9 +75,13 @@ Engine::Engine(transport::Transport& transport, transport::Machine& machine, Fra
     transport_.attach(*this);
 }
 
-Engine::~Engine() {
+void Engine::close() noexcept {
     closing_ = lands_waiting_ = true;  // What deputies hold is freed, but nothing is told of it, and nothing else lands in its place.
     while (all_deputies_) delete all_deputies_;
+}
+
+Engine::~Engine() {
+    close();
     std::vector<EarlyMessage*> left;
     early_.for_each([&](EarlyMessage& early) { left.push_back(&early); });
     peers_.for_each([&](int, PeerState& peer) {

@@ -43,8 +43,8 @@ class alignas(64) Engine final : public transport::Sink {
     /// with their addresses. Until then an engine assumes its own values for its peers.
     std::uint32_t granted_allowance() const noexcept { return peers_.granted(); }
     bool accepts_eager_data() const noexcept { return options_.landing_bytes > 0; }
-    /// Sets the error of the clock of this rank's host (for tests).
-    void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }
+    void close() noexcept;  ///< Gives up the parts that run without their callers. Only the destructor may follow.
+    void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }  ///< Sets the error of the clock of this rank's host (for tests).
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
     /// Sets what watches for signs of life of the peers' hosts; null: nothing does. It must outlive the engine.
     void set_signs_of_life(SignsOfLife* signs);

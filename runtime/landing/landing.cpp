@@ -23,7 +23,8 @@ std::uint64_t Landing::capacity_for(std::uint64_t size) noexcept {
 }
 
 std::optional<transport::Bytes> Landing::take(std::uint64_t size, bool phantom) {
-    if (charge(size) > budget_ - used_) return std::nullopt;
+    if (!fits_now(size)) reclaim();
+    if (!fits_now(size)) return std::nullopt;
     void* data = nullptr;
     if (!phantom) {
         const std::uint64_t capacity = capacity_for(size);

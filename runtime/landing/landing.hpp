@@ -42,11 +42,17 @@ class Landing {
         virtual std::uint64_t spare() const noexcept = 0;
         /// Gives back this many of the spare bytes, or all of them if there are fewer.
         virtual void drop_spare(std::uint64_t bytes) noexcept = 0;
+        /// Ends the reservation of what other processes have stopped using.
+        virtual void reclaim() noexcept = 0;
 
       protected:
         ~Spare() = default;
     };
     void share_budget_with(Spare* spare) noexcept { spare_ = spare; }
+    /// Has the other user of the budget look for what is not used any more. used() may be too high before.
+    void reclaim() noexcept {
+        if (spare_) spare_->reclaim();
+    }
     /// The number of bytes by which used and kept memory exceed the budget.
     std::uint64_t over_budget() const noexcept {
         const std::uint64_t all = used_ + kept_bytes_ + (spare_ ? spare_->spare() : 0);

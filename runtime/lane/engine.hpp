@@ -246,7 +246,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool pays_to_leave(Operation& caller, const PartAlone& part);
     void learn_wait(const Operation& caller);
     /// Whether this much data may be handed over. Early messages keep at least half of the budget.
-    bool may_keep(std::uint64_t bytes) const noexcept;
+    bool may_keep(std::uint64_t bytes) noexcept;
     void attach(Operation& caller, Deputy& deputy);  ///< From now on the caller waits for the deputy.
     void let_caller_go(Operation& caller);
     bool leave_to_deputy(Operation& caller, const Error& error);

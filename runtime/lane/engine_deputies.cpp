@@ -274,6 +274,7 @@ void Engine::let_go(Deputy& deputy) {
     CommunicatorState& communicator = deputy.operation_.communicator_;
     delete &deputy;
     if (communicator.retired) remove_if_idle(communicator);
+    if (waiting_head_) land_waiting();  // there is room now
 }
 
 bool Engine::has_active(const CommunicatorState& communicator) const {

@@ -99,6 +99,7 @@ void Engine::free_early(EarlyMessage& early) {
 bool Engine::land(EarlyMessage& early) {
     // A message without data is not landed: the number of such messages is bounded because their senders wait.
     if (early.size == 0 || early.awaited || !landing_.could_hold(early.size)) return false;
+    if (waiting_head_) land_waiting();  // node memory may have become free meanwhile
     // No message overtakes one that waits, so that small messages do not starve a large one.
     if (!waiting_head_ && land_now(early)) return true;
     wait_for_room(early);
@@ -125,6 +126,7 @@ void Engine::land_waiting() {
     while (waiting_head_) {
         EarlyMessage& early = *waiting_head_;
         // Remove it from the queue first: a landing that ends at once may call this function again.
+        if (!landing_.fits_now(early.size)) landing_.reclaim();
         if (!landing_.fits_now(early.size)) break;
         stop_waiting_for_room(early);
         if (land_now(early)) continue;

@@ -61,8 +61,11 @@ void KeptSend::ended() noexcept {
     if (engine.waiting_head_) engine.land_waiting();
 }
 
-bool Engine::may_keep(std::uint64_t bytes) const noexcept {
-    return landing_.could_hold(bytes) && landing_.used() + bytes <= landing_.budget() / 2;
+bool Engine::may_keep(std::uint64_t bytes) noexcept {
+    const auto has_room = [&] { return landing_.used() + bytes <= landing_.budget() / 2; };
+    if (!landing_.could_hold(bytes)) return false;
+    if (!has_room()) landing_.reclaim();
+    return has_room();
 }
 
 Nanoseconds Engine::patience(const Transfer& send) const noexcept {

@@ -54,6 +54,7 @@ class Pool final : public Landing::Spare {
     // Landing::Spare: the pages of free blocks.
     std::uint64_t spare() const noexcept override { return spare_bytes_; }
     void drop_spare(std::uint64_t bytes) noexcept override;
+    void reclaim() noexcept override { collect(); }
 
     std::uint32_t free_large() const noexcept { return static_cast<std::uint32_t>(large_.free.size()); }
     std::uint64_t blocks_in_use() const noexcept { return busy_.size(); }

@@ -149,6 +149,39 @@ TEST(Decoupled, ManyCallsAhead) {
     }
 }
 
+// A rank that is late has room for the data of two calls. When it has taken the first one, the data of the third lands.
+TEST(Decoupled, WhatWaitsForRoomLandsWhenACallerHasTakenItsData) {
+    constexpr std::uint64_t kBytes = 5000;
+    auto options = machine(2, 0);
+    options.landing_bytes = 5 * kBytes;
+    Simulation simulation(options);
+    const AlgorithmEntry& entry = broadcast("linear");
+    std::vector<std::unique_ptr<HandMade>> sent, taken;
+    for (int i = 0; i < 3; ++i) {
+        sent.push_back(std::make_unique<HandMade>(simulation, 0, entry, 0, kBytes, std::byte(i + 1)));
+        sent.back()->operation->stay();
+        sent.back()->operation->begin(simulation.engine(0));
+    }
+    simulation.network().run();
+    const auto& landing = simulation.engine(1).landing();
+    ASSERT_EQ(landing.used(), 2 * kBytes);
+    ASSERT_FALSE(sent.back()->operation->done());
+    taken.push_back(std::make_unique<HandMade>(simulation, 1, entry, 0, kBytes, std::byte{0}));
+    taken.back()->operation->begin(simulation.engine(1));
+    simulation.network().run();
+    EXPECT_TRUE(taken.back()->operation->done());
+    EXPECT_EQ(taken.back()->memory, sent.front()->memory);
+    EXPECT_TRUE(sent.back()->operation->done()) << "its data has left";
+    EXPECT_EQ(landing.used(), 2 * kBytes);
+    for (int i = 1; i < 3; ++i) {
+        taken.push_back(std::make_unique<HandMade>(simulation, 1, entry, 0, kBytes, std::byte{0}));
+        taken.back()->operation->begin(simulation.engine(1));
+        simulation.network().run();
+        EXPECT_EQ(taken.back()->memory, sent[static_cast<std::size_t>(i)]->memory);
+    }
+    EXPECT_EQ(landing.used(), 0u);
+}
+
 TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
     Simulation simulation(machine(3, 0));
     const AlgorithmEntry& chain = broadcast("pipelined");

@@ -101,6 +101,21 @@ TEST(NodePool, CountsInTheLandingBudget) {
     EXPECT_EQ(rank.landing().used(), 0u);
 }
 
+// The publisher is not told when a block is read. It looks when room is needed for something else.
+TEST(NodePool, LetsEarlyMessagesHaveTheRoomOfWhatHasBeenRead) {
+    OneRank rank(2, 2 * kLargeBytes);
+    Publisher publisher;
+    const Link link = rank.pool().publish(rank.pool().take_large(publisher), 100, 1);
+    ASSERT_EQ(rank.landing().used(), kLargeBytes);
+    EXPECT_FALSE(rank.landing().take(2 * kLargeBytes, true)) << "it is still being read";
+    EXPECT_TRUE(rank.read(link));
+    EXPECT_EQ(rank.landing().used(), kLargeBytes) << "nobody has looked";
+    const auto all = rank.landing().take(2 * kLargeBytes, true);
+    ASSERT_TRUE(all);
+    rank.landing().give_back(*all);
+    EXPECT_EQ(rank.landing().used(), 0u);
+}
+
 TEST(NodePool, GivesItsPagesBackWhenEarlyMessagesNeedTheRoom) {
     constexpr std::uint64_t kBudget = 4 * kLargeBytes;
     OneRank rank(4, kBudget);

@@ -346,7 +346,10 @@ rollcall_status rollcall_start_receive(const rollcall_communicator* communicator
 }
 
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes) {
-    return guarded([&] { checked(bytes, "the place for the size") = checked(communicator).next_size(from, tag, deadline(timeout)); });
+    return guarded([&] {
+        std::uint64_t& place = checked(bytes, "the place for the size");
+        place = checked(communicator).next_size(from, tag, deadline(timeout));
+    });
 }
 
 }  // extern "C"

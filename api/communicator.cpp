@@ -320,6 +320,7 @@ Communicator Communicator::split_by_host() const {
 }
 
 std::vector<int> Communicator::Implementation::agreed_places(std::span<const int> ranks, std::uint64_t hash, const char* caller) const {
+    check_alive();
     std::vector<int> places(static_cast<std::size_t>(state.group->size), -1);
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         check_rank(ranks[i], caller, "rank");

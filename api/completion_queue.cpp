@@ -128,8 +128,14 @@ CompletionQueue::~CompletionQueue() {
     if (implementation_ && implementation_->communicator->process->forked()) (void)implementation_.release();  // the parent owns it
 }
 
+CompletionQueue::Implementation& CompletionQueue::checked(const char* call) const {
+    if (!implementation_)
+        throw Error(ErrorCode::state, fmt::format("CompletionQueue::{}(): the queue has been moved to another one: make a new one", call));
+    return *implementation_;
+}
+
 void CompletionQueue::add(Request&& request, std::uint64_t context) {
-    Implementation& here = *implementation_;
+    Implementation& here = checked("add");
     here.communicator->process->check_not_forked();
     if (!request)
         throw Error(ErrorCode::invalid_argument,
@@ -139,10 +145,10 @@ void CompletionQueue::add(Request&& request, std::uint64_t context) {
     here.add(request.implementation_, context);
 }
 
-std::size_t CompletionQueue::size() const noexcept { return implementation_->size; }
+std::size_t CompletionQueue::size() const noexcept { return implementation_ ? implementation_->size.load() : 0; }
 
 Completion CompletionQueue::next() {
-    Implementation& here = *implementation_;
+    Implementation& here = checked("next");
     here.communicator->process->check_not_forked();
     const std::size_t requests = size();
     if (requests == 0) throw Error(ErrorCode::state, "CompletionQueue::next(): there is no request in the queue: add one first");
@@ -153,13 +159,14 @@ Completion CompletionQueue::next() {
 }
 
 std::optional<Completion> CompletionQueue::next_for(Timeout timeout) {
+    Implementation& here = checked("next_for");
     checked_timeout(timeout);
-    implementation_->communicator->process->check_not_forked();
-    return implementation_->take_until(deadline_of(timeout));
+    here.communicator->process->check_not_forked();
+    return here.take_until(deadline_of(timeout));
 }
 
 std::optional<Completion> CompletionQueue::try_next() {
-    Implementation& here = *implementation_;
+    Implementation& here = checked("try_next");
     here.communicator->process->check_not_forked();
     if (auto completion = here.take()) return completion;
     here.lane().progress();

@@ -225,7 +225,10 @@ bool Job::progress() { return implementation_->own_process().progress(); }
 int Job::progress_descriptor() const { return implementation_->own_process().lane().descriptor(); }
 bool Job::prepare_to_sleep() { return implementation_->own_process().prepare_to_sleep(); }
 void Job::pause_background() { implementation_->own_process().lane().pause_background(); }
-void Job::resume_background() { implementation_->own_process().lane().resume_background(); }
+void Job::resume_background() {
+    if (!implementation_->own_process().lane().resume_background())
+        throw Error(ErrorCode::state, "resume_background() without a pause_background() that is still in force");
+}
 
 ProgressStatistics Job::progress_statistics() const {
     runtime::Lane& lane = implementation_->own_process().lane();

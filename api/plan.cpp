@@ -204,7 +204,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
                                     state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
                                     to_string(all[rank].call, &collectives::algorithm_name),
                                     all[rank].call.counts_others(all[0].call) ? ", with other sizes of the blocks" : ""),
-                        static_cast<int>(rank));
+                        state.group->world_rank(static_cast<int>(rank)));
     // Predictions of different hosts are compared, so the hosts need a common clock. The next plan of this communicator finds the clock
     // there.
     own->agree_on_clock(known_by_all, Job::kClockWindow.count());

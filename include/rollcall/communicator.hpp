@@ -165,8 +165,10 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         const auto elements = detail::elements_of(data);
         return start_send(detail::memory(elements), elements.size_bytes(), to, tag, timeout);
     }
-    template <Transferable T, std::size_t N>
-    Request start_send(const T (&array)[N], int to) const {
+    // (T may be const. A list such as `{1, 2, 3}` fits no reference to T, so it is refused: it would not outlive the call.)
+    template <class T, std::size_t N>
+        requires Transferable<std::remove_const_t<T>>
+    Request start_send(T (&array)[N], int to) const {
         return start_send(std::span(array), to);
     }
     /// \}

@@ -48,7 +48,8 @@ class ROLLCALL_EXPORT CompletionQueue {
     explicit CompletionQueue(const Communicator& communicator);
     ~CompletionQueue();
     /// \{
-    /// Moves the queue. No thread may be in a call of either queue.
+    /// Moves the queue. No thread may be in a call of either queue. A queue that was moved from has no requests, and its calls throw
+    /// Error{state}.
     CompletionQueue(CompletionQueue&&) noexcept;
     CompletionQueue& operator=(CompletionQueue&&) noexcept;
     /// \}
@@ -78,6 +79,7 @@ class ROLLCALL_EXPORT CompletionQueue {
     struct Implementation;
 
   private:
+    Implementation& checked(const char* call) const;
     std::unique_ptr<Implementation> implementation_;
 };
 

@@ -132,7 +132,7 @@ class ROLLCALL_EXPORT Job {
     bool prepare_to_sleep();
     /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume.
     void pause_background();
-    /// Ends one pause_background().
+    /// Ends one pause_background(). Throws Error{state} if there is none.
     void resume_background();
     /// The counters of this process up to now.
     ProgressStatistics progress_statistics() const;

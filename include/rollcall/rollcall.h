@@ -133,7 +133,7 @@ int rollcall_progress_descriptor(const rollcall_job* job);
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
 /** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
-/** Ends one rollcall_pause_background(). */
+/** Ends one rollcall_pause_background(). ROLLCALL_STATE: there is none. */
 rollcall_status rollcall_resume_background(rollcall_job* job);
 
 /** Counters of this process since the job began. Times are in nanoseconds. */

@@ -38,7 +38,9 @@ void ArrivalPredictor::begin(Nanoseconds now) noexcept {
 void ArrivalPredictor::edge(double fraction, Nanoseconds now) noexcept {
     // A predictor that averages over earlier phases has already made its prediction in begin().
     if (kind_ != Predictor::edge_linear && phases_ > 0) return;
-    predicted_ = begun_ + std::llround(static_cast<double>(now - begun_) / fraction);
+    // A phase that seems to last longer than this lasts this long.
+    constexpr double kLongest = 1e18;  // 32 years
+    predicted_ = begun_ + std::llround(std::min(static_cast<double>(now - begun_) / fraction, kLongest));
 }
 
 void ArrivalPredictor::end(Nanoseconds now) noexcept {

@@ -108,7 +108,7 @@ class Lane {
 
     /// The background thread stays away until it is resumed (nested calls count). Does nothing where there is no background thread.
     void pause_background() { paused_.fetch_add(1, std::memory_order_relaxed); }
-    void resume_background();
+    bool resume_background();  ///< False: it is not paused.
     /// Ends the background thread. From now on the caller must drive progress.
     void stop_background();
 

@@ -36,9 +36,13 @@ void Lane::stop_background() {
     thread_id_ = 0;
 }
 
-void Lane::resume_background() {
-    paused_.fetch_sub(1, std::memory_order_relaxed);
+bool Lane::resume_background() {
+    int paused = paused_.load(std::memory_order_relaxed);
+    do {
+        if (paused <= 0) return false;
+    } while (!paused_.compare_exchange_weak(paused, paused - 1, std::memory_order_relaxed));
     background_wake_.signal();
+    return true;
 }
 
 Nanoseconds Lane::background_cpu_time() const {

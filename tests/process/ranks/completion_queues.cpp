@@ -174,6 +174,8 @@ ROLLCALL_SCENARIO(queue_destroyed) {
     CompletionQueue first(world);
     first.add(world.start_receive(got, scene.previous(), 1), 3);
     CompletionQueue second(std::move(first));
+    check(first.size() == 0, "a queue that was moved from has requests");  // NOLINT(bugprone-use-after-move)
+    expect_error(ErrorCode::state, "a queue that was moved from", [&] { first.try_next(); });
     first = CompletionQueue(world);
     check(second.next().context == 3 && got == scene.previous() && nobody == -1, "it got {}, the dead one {}", got, nobody);
     check(first.size() == 0 && second.size() == 0, "something is left in a queue");

@@ -318,6 +318,8 @@ ROLLCALL_SCENARIO(after_the_end) {
     expect_error(ErrorCode::state, "a send after finalize", [&] { kept.send(value, 0); });
     expect_error(ErrorCode::state, "a receive after finalize", [&] { kept.receive<int>(0); });
     expect_error(ErrorCode::state, "a split after finalize", [&] { kept.split(0, 0); });
+    expect_error(ErrorCode::state, "a create after finalize", [&] { kept.create(std::vector{0}); });
+    expect_error(ErrorCode::state, "groups after finalize", [&] { kept.create_intercommunicator(std::vector{0}, std::vector{1}); });
     // A plan that was not started is not waited for, and the second start fails in the same way.
     const std::function<void()> starts[] = {[&] { plan.start(); }, [&] { plan.run(); }, [&] { plan.begin(); }};
     for (const auto& start : starts) {

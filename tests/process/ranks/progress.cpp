@@ -113,6 +113,7 @@ ROLLCALL_SCENARIO(pause) {
             scene.await(10 * round + 1);
             scene.job.resume_background();
             scene.job.resume_background();
+            expect_error(ErrorCode::state, "a third resume", [&] { scene.job.resume_background(); });
             scene.await(10 * round + 2);
             std::vector<std::byte> in(kBytes);
             scene.world.receive(std::span(in), 0);

@@ -68,6 +68,13 @@ TEST(ArrivalPredictor, MovingAverageIsOverTheLastEight) {
     EXPECT_EQ(predictor.predicted(), now + (30 + 100) / 2);
 }
 
+TEST(ArrivalPredictor, AnEdgeNearTheBeginningIsFarFromTheEnd) {
+    ArrivalPredictor predictor(Predictor::edge_linear);
+    predictor.begin(1000);
+    predictor.edge(1e-18, 2000);
+    EXPECT_EQ(predictor.predicted(), 1000 + 1'000'000'000'000'000'000);
+}
+
 TEST(ArrivalPredictor, ExponentialGivesTheNewestAQuarter) {
     ArrivalPredictor predictor(Predictor::exponential);
     phase(predictor, 0, 50, 100);

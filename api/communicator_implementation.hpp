@@ -228,8 +228,9 @@ Received collect(std::unique_ptr<Request::Implementation> done);
 
 /// Destroys a process object, but not in a forked child, whose copy belongs to the parent.
 void release_process(runtime::Process* process);
-/// Throws Error{state}, which names the caller, if an operation is under way on this process.
-void check_nothing_under_way(runtime::Process& process, const char* caller);
+/// Throws Error{state}, which names the caller and ends with the consequence, if an operation is under way on this process.
+inline constexpr const char* kGoesOn = "Nothing was closed: the job goes on";
+void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence);
 
 /// The point in time at which this timeout, counted from now, is over. kForever gives kNever.
 Nanoseconds deadline_of(Timeout timeout);

@@ -220,7 +220,7 @@ void Intercommunicator::disconnect() const {
         throw Error(ErrorCode::state,
                     fmt::format("disconnect on {}: both groups are of one job, which is not connected with another one", name()));
     if (connection.finalized()) return;
-    check_nothing_under_way(connection, "Intercommunicator::disconnect()");
+    check_nothing_under_way(connection, "Intercommunicator::disconnect()", kGoesOn);
     connection.finalize();
 }
 

@@ -68,9 +68,9 @@ struct ROLLCALL_HIDDEN Job::Implementation {
         return *process;
     }
     /// Throws Error{state} if an operation is under way here, or on a connection to another job.
-    void check_nothing_under_way() const {
-        for (const auto& connection : own_process().connections()) rollcall::check_nothing_under_way(*connection, kWayOut);
-        rollcall::check_nothing_under_way(*process, kWayOut);
+    void check_nothing_under_way(const char* consequence) const {
+        for (const auto& connection : own_process().connections()) rollcall::check_nothing_under_way(*connection, kWayOut, consequence);
+        rollcall::check_nothing_under_way(*process, kWayOut, consequence);
     }
 
     std::shared_ptr<runtime::Process> process;
@@ -94,7 +94,7 @@ std::string number_of(std::uint64_t count, const char* what) { return fmt::forma
 
 }  // namespace
 
-void check_nothing_under_way(runtime::Process& process, const char* caller) {
+void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence) {
     runtime::Engine::UnderWay under_way{};
     process.check_not_forked();
     process.lane().as_owner([&](runtime::Engine& engine) { under_way = engine.under_way(); });
@@ -104,8 +104,8 @@ void check_nothing_under_way(runtime::Process& process, const char* caller) {
     if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + number_of(under_way.messages, "point-to-point operation");
     throw Error(ErrorCode::state,
                 fmt::format("{} on {}: still under way here: {}. Before the end, wait for requests, plans and calls of other "
-                            "threads, or destroy the requests and plans. Nothing was closed: the job goes on",
-                            caller, process.name_of(process.place().rank), what));
+                            "threads, or destroy the requests and plans. {}",
+                            caller, process.name_of(process.place().rank), what, consequence));
 }
 
 /// A forked child has a copy of its parent's process object. Destroying it would write into the parent's connections. So it is kept as long
@@ -180,7 +180,8 @@ Job::~Job() {
         }
     };
     // A destructor cannot be called again, so the job is left even if operations are under way.
-    if (!implementation_->process->finalized()) logged([&] { implementation_->check_nothing_under_way(); });
+    constexpr const char* kLeft = "The job is left all the same: what is under way never ends";
+    if (!implementation_->process->finalized()) logged([&] { implementation_->check_nothing_under_way(kLeft); });
     logged([&] { implementation_->process->finalize(); });
 }
 
@@ -211,7 +212,7 @@ Memory Job::allocate(std::uint64_t bytes) {
 void Job::finalize() {
     runtime::Process& process = implementation_->own_process();
     if (process.finalized() || implementation_->leave_to_others()) return;
-    implementation_->check_nothing_under_way();
+    implementation_->check_nothing_under_way(kGoesOn);
     process.finalize();
 }
 

@@ -7,11 +7,13 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <ranges>
 #include <span>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace rollcall {
 namespace detail {
@@ -36,11 +38,17 @@ inline constexpr bool kTransferable<std::pair<First, Second>> =
 template <class... Members>
 inline constexpr bool kTransferable<std::tuple<Members...>> =
     (kTransferable<Members> && ...) && std::is_trivially_copy_constructible_v<std::tuple<Members...>>;
+template <class T>
+inline constexpr bool kTransferable<std::optional<T>> = kTransferable<T>&& std::is_trivially_copyable_v<std::optional<T>>;
+template <class... Members>
+inline constexpr bool kTransferable<std::variant<Members...>> =
+    (kTransferable<Members> && ...) && std::is_trivially_copyable_v<std::variant<Members...>>;
 
 }  // namespace detail
 
 /// A type that can be sent byte by byte: any trivially copyable type, and pairs, tuples and std::arrays of such types. Types that only
-/// refer to data elsewhere are excluded: pointers, std::reference_wrapper, std::initializer_list, spans, string views and other views.
+/// refer to data elsewhere are excluded: pointers, std::reference_wrapper, std::initializer_list, spans, string views and other views, and
+/// std::optional and std::variant of these.
 template <class T>
 concept Transferable = detail::kTransferable<T>;
 

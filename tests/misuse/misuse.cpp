@@ -3,10 +3,12 @@
 #include <array>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include <rollcall/rollcall.hpp>
@@ -110,6 +112,8 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.send(1.0, 1), world.start_send(1.0, 1));
     CASE(world.start_send(std::span(v), 1), world.start_send(std::move(v), 1));
     CASE(world.send({1, 2, 3}, 1), world.start_send({1, 2, 3}, 1));
+    CASE(world.send(std::optional(1), 1), world.send(std::optional(view), 1));
+    CASE(world.send(std::variant<int, double>(1), 1), world.send(std::variant<int, double*>(1), 1));
     CASE(world.start_send(std::string_view("text"), 1), world.start_send(std::string("text"), 1));
     CASE(world.start_receive(std::span(v), 1), world.start_receive(Vector(8), 1));
     CASE(world.start_broadcast(std::span(v), 0), world.start_broadcast(Vector(8), 0));

@@ -28,10 +28,16 @@ void Process::remove_connection(Process& connection) {
 }
 
 std::vector<std::shared_ptr<Process>> Process::connections() const {
-    const std::lock_guard lock(connecting_);
-    std::vector<std::shared_ptr<Process>> left;
-    for (Process* known : connections_)
-        if (auto connection = known->weak_from_this().lock(); connection && !connection->finalized()) left.push_back(std::move(connection));
+    // Any of these may become the last handle, because another thread may drop its own at any time. The end of a connection takes the mutex,
+    // so all handles must outlive the lock. That holds for those of finalized connections, too.
+    std::vector<std::shared_ptr<Process>> known, left;
+    {
+        const std::lock_guard lock(connecting_);
+        known.reserve(connections_.size());
+        for (Process* connection : connections_) known.push_back(connection->weak_from_this().lock());
+    }
+    for (std::shared_ptr<Process>& connection : known)
+        if (connection && !connection->finalized()) left.push_back(std::move(connection));
     return left;
 }
 

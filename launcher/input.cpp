@@ -15,8 +15,8 @@ constexpr Nanoseconds kBackgroundLook = 500 * kMillisecond;
 
 }  // namespace
 
-Input::Input(Poller& poller, int descriptor, const std::vector<int>& ranks, Send send)
-    : poller_(poller), descriptor_(descriptor), send_(std::move(send)) {
+Input::Input(Poller& poller, int descriptor, pid_t group, const std::vector<int>& ranks, Send send)
+    : poller_(poller), descriptor_(descriptor), terminal_group_(::isatty(descriptor) != 0 ? group : -1), send_(std::move(send)) {
     for (const int rank : ranks) owed_[rank] = 0;
 }
 
@@ -47,7 +47,12 @@ void Input::retry() {
 void Input::read() {
     if (!watched_ || ended_) return;
     std::array<char, 16384> buffer;
+    // A terminal may be read by its foreground process group only, which is never that of the guard. The guard joins it for the moment of
+    // the read. If it stayed, SIGKILL to the group would end both the front and the guard.
+    if (terminal_group_ > 0) ::setpgid(0, terminal_group_);
     const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+    const int error = errno;
+    if (terminal_group_ > 0) ::setpgid(0, 0);
     if (count > 0) {
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
         watch(false);
@@ -56,10 +61,10 @@ void Input::read() {
         std::vector<int> ranks;
         for (const auto& [rank, owed] : owed_) ranks.push_back(rank);
         for (const int rank : ranks) send_(rank, bytes);
-    } else if (count < 0 && errno == EIO) {  // this process is in the background and ignores SIGTTIN
+    } else if (count < 0 && error == EIO) {  // this process is in the background and ignores SIGTTIN
         watch(false);
         retry_at_ = monotonic_now() + kBackgroundLook;
-    } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+    } else if (count == 0 || (error != EINTR && error != EAGAIN)) {
         finish();
     } else if (!polled_) {
         retry_at_ = 0;

@@ -2,6 +2,8 @@
 /// Passes the launcher's standard input to ranks.
 #pragma once
 
+#include <sys/types.h>
+
 #include <functional>
 #include <map>
 #include <string_view>
@@ -19,7 +21,8 @@ class Input {
     /// Called with the bytes for one rank. No bytes mean the end of the input.
     using Send = std::function<void(int rank, std::string_view bytes)>;
 
-    Input(Poller& poller, int descriptor, const std::vector<int>& ranks, Send send);
+    /// `group`: the process group that may read the descriptor if it is a terminal.
+    Input(Poller& poller, int descriptor, pid_t group, const std::vector<int>& ranks, Send send);
 
     /// Starts reading.
     void start();
@@ -38,6 +41,7 @@ class Input {
 
     Poller& poller_;
     int descriptor_;
+    pid_t terminal_group_;  // -1: not a terminal
     std::map<int, std::size_t> owed_;  // bytes that each rank has still to take
     Send send_;
     bool polled_ = true;  // false: a regular file

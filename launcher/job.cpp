@@ -50,9 +50,9 @@ Job::Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order o
     }
     prepared_.resize(order_.hosts.size());
     if (!order_.input_ranks.empty()) {
-        input_ = std::make_unique<Input>(poller_, STDIN_FILENO, order_.input_ranks, [this](int rank, std::string_view bytes) {
-            command(encode_stream(FrameType::agent_input, rank, false, bytes));
-        });
+        input_ = std::make_unique<Input>(
+            poller_, STDIN_FILENO, guarded_.group, order_.input_ranks,
+            [this](int rank, std::string_view bytes) { command(encode_stream(FrameType::agent_input, rank, false, bytes)); });
     } else if (options_.input == StandardInput::first && has_first_here()) {
         direct_input_ = 0;
     }

@@ -87,8 +87,11 @@ class Changes {
 
 [[noreturn]] void guard(Guarded guarded, const std::function<int(Guarded&)>& body, const PairOptions& options) {
     ::prctl(PR_SET_NAME, "rollcall-guard");
-    // The front passes signals on. A signal from the terminal reaches both of us and must not count twice. The guard must also not be
-    // stopped because it writes to the terminal or reads from it.
+    // SIGKILL to the front's process group must not reach the guard, because no process would then end what the ranks have started. A signal
+    // before this call ends the guard too, but nothing has been started then.
+    ::setpgid(0, 0);
+    // The front passes signals on. A signal that also reaches the guard must not count twice. The guard must not be stopped because it
+    // writes to the terminal or reads from it, either.
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
         guarded.inherited.change(signal, SIG_IGN);
     }
@@ -113,6 +116,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     std::fflush(nullptr);
     const Changes changes;
     guarded.inherited = changes.inherited;
+    guarded.group = ::getpgrp();
     const auto others = children();
     Leftovers leftovers(false);
     guarded.front = open_process(::getpid());

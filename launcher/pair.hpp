@@ -16,6 +16,8 @@ struct Guarded {
     Inherited inherited;
     Descriptor commands;  ///< From the front: a byte for each signal it got. To it: Leftovers::Found.
     Descriptor front;     ///< A pidfd, which is readable when the front is dead.
+    /// The process group of the front. The guard is in another one, and must join this one to read from a terminal.
+    pid_t group = -1;
 };
 
 struct PairOptions {
@@ -30,8 +32,9 @@ struct PairOptions {
 };
 
 /// Forks a guard that runs `body` and exits with its result, and returns that result. `body` starts the job's
-/// processes in the guard, from its one thread. When this function returns, no process below this one is left except
-/// those that were there before. Files in /dev/shm are removed if the guard of the job died or failed.
+/// processes in the guard, from its one thread. The guard leads a process group of its own. When this function
+/// returns, no process below this one is left except those that were there before. Files in /dev/shm are removed if the
+/// guard of the job died or failed.
 ///
 /// While it runs, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 (unless ignored) are passed to the guard.
 /// SIGTSTP is passed too; then this process stops until SIGCONT, which is also passed on. Call it from one thread at

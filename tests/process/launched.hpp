@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -89,6 +90,10 @@ class Launched {
         int input = -1;   ///< /dev/null unless given.
         int output = -1;  ///< Captured unless given.
         bool closed_output = false;
+        int error = -1;  ///< Captured unless given.
+        /// The command leads a process group, which a shell could stop and continue (`group`), or a session, whose terminal is its input
+        /// if that is one (`session`).
+        enum class Leads { nothing, group, session } leads = Leads::nothing;
         rlim_t soft_files = 0;  ///< Limits of open files, unless 0.
         rlim_t hard_files = 0;
     };
@@ -112,7 +117,12 @@ class Launched {
             const int input = given.input >= 0 ? given.input : ::open("/dev/null", O_RDONLY);
             ::dup2(input, 0);
             ::dup2(given.output >= 0 ? given.output : out[1], 1);
-            ::dup2(error[1], 2);
+            ::dup2(given.error >= 0 ? given.error : error[1], 2);
+            if (given.leads == Given::Leads::group) ::setpgid(0, 0);
+            if (given.leads == Given::Leads::session) {
+                ::setsid();
+                if (::isatty(0) != 0) ::ioctl(0, TIOCSCTTY, 0);
+            }
             if (given.closed_output) ::close(1);
             rlimit files{};
             ::getrlimit(RLIMIT_NOFILE, &files);

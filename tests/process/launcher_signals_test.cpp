@@ -1,0 +1,66 @@
+/// \file
+/// Signals that reach the launcher in unusual ways: to its process group, from its terminal, or twice.
+#include <sys/mman.h>
+
+#include "tests/process/launched.hpp"
+
+namespace {
+
+using namespace rollcall::test;
+
+Launched::Given leader_of(Launched::Given::Leads what) {
+    Launched::Given given;
+    given.leads = what;
+    return given;
+}
+
+/// The two ends of a terminal.
+struct Terminal {
+    Terminal() : master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC)) {
+        if (master < 0 || ::grantpt(master) != 0 || ::unlockpt(master) != 0) throw std::runtime_error("no terminal");
+        slave = ::open(::ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    }
+    ~Terminal() {
+        ::close(master);
+        ::close(slave);
+    }
+    Terminal(const Terminal&) = delete;
+    Terminal& operator=(const Terminal&) = delete;
+
+    void type(std::string_view keys) const {
+        EXPECT_EQ(::write(master, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
+    }
+
+    int master;
+    int slave = -1;
+};
+
+TEST(Launcher, NothingRemainsWhenItsProcessGroupIsKilled) {
+    Launched job(probe(2, {"orphan", "barrier", "ready", "wait"}), leader_of(Launched::Given::Leads::group));
+    ASSERT_TRUE(job.saw("ready", 2));
+    ASSERT_EQ(::kill(-job.process(), SIGKILL), 0);
+    EXPECT_EQ(job.finish().code, 137);
+    EXPECT_TRUE(eventually([&] { return job.left().empty(); }));
+}
+
+TEST(Launcher, ItsTerminalIsReadAndMayEndIt) {
+    for (const bool killed : {false, true}) {
+        const Terminal terminal;
+        auto given = leader_of(Launched::Given::Leads::session);
+        given.input = terminal.slave;
+        Launched job({"-n", "2", "sh", "-c", "setsid sleep 1000 & cat; wait"}, given);
+        terminal.type("hello\n");
+        ASSERT_TRUE(job.saw("hello"));
+        terminal.type("again\n");
+        ASSERT_TRUE(job.saw("again"));
+        if (killed) {
+            ASSERT_EQ(::kill(-job.process(), SIGKILL), 0);
+        } else {
+            terminal.type("\x03");
+        }
+        EXPECT_EQ(job.finish().code, 128 + (killed ? SIGKILL : SIGINT));
+        EXPECT_TRUE(eventually([&] { return job.left().empty(); }));
+    }
+}
+
+}  // namespace

@@ -34,6 +34,11 @@ constexpr Timeout kKillLimit = std::chrono::seconds(10);
 constexpr int kSignalsAtOnce = 16;
 /// How long the guard may take to end what it has started, after the other side of the lifeline has gone.
 constexpr Nanoseconds kHungUp = 1000 * kMillisecond;
+/// A signal that comes again within this time is the same request: coreutils' timeout sends it to its child, and then to the child's process
+/// group. A user who presses Ctrl-C twice is slower.
+constexpr Nanoseconds kSameRequest = 200 * kMillisecond;
+
+bool asks_for_the_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
 
 Descriptor open_process(pid_t process) {
     // The call is made by its number, because glibc declares pidfd_open only since 2.36.
@@ -140,6 +145,8 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     const Descriptor ended = open_process(process);
 
     Nanoseconds stopped_until = kNever, hung_up_until = kNever, wake_at = deadline_after(options.limit);
+    Nanoseconds same_until = 0;
+    int asked = 0;  // the last signal that asked for the end
     bool is_stopped = false, hung_up = false, stopped_too_long = false;
     for (bool ended_now = false; !ended_now;) {
         std::array<pollfd, 4> entries{{{ended.get(), POLLIN, 0},
@@ -164,13 +171,19 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
                 if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
                 continue;
             }
-            ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
+            if (!asks_for_the_end(number)) {
+                ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
+            } else if (const Nanoseconds time = monotonic_now(); number != asked || time >= same_until) {
+                asked = number;
+                same_until = time + kSameRequest;
+                ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
+            }
             if (number == SIGTSTP) ::raise(SIGSTOP);
             if (stopped_until == kNever) continue;
             // The whole job was stopped, this process too. Its processes go on one after the other.
             if (number == SIGCONT) stopped_until = deadline_after(options.stopped);
             // The guard must run to end the job.
-            if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT) ::kill(process, SIGCONT);
+            if (asks_for_the_end(number)) ::kill(process, SIGCONT);
         }
         if (!hung_up && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
             hung_up = true;

@@ -30,6 +30,23 @@ struct Process {
     char state;
 };
 
+/// Reads what /proc says about a process. The state is '\0' if the process is gone.
+Process read_process(pid_t id) {
+    Process process{id, 0, '\0'};
+    const Descriptor file(::open(fmt::format("/proc/{}/stat", id).c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return process;
+    std::array<char, 512> text;
+    const ssize_t bytes = ::read(file.get(), text.data(), text.size() - 1);
+    if (bytes <= 0) return process;
+    // The line is "12 (name) S 1 ...". The name may contain anything, so it ends at the last parenthesis.
+    const std::string_view line(text.data(), static_cast<std::size_t>(bytes));
+    const auto end = line.rfind(')');
+    if (end == std::string_view::npos || end + 4 >= line.size()) return process;
+    process.state = line[end + 2];
+    std::from_chars(line.data() + end + 4, line.data() + line.size(), process.parent);
+    return process;
+}
+
 /// Calls visit(Process) for every process of the system.
 template <typename Visit>
 void each_process(Visit visit) {
@@ -39,18 +56,7 @@ void each_process(Visit visit) {
         pid_t id = 0;
         const std::string_view name = entry->d_name;
         if (std::from_chars(name.data(), name.data() + name.size(), id).ptr != name.data() + name.size()) continue;
-        const Descriptor file(::open(fmt::format("/proc/{}/stat", name).c_str(), O_RDONLY | O_CLOEXEC));
-        if (!file) continue;
-        std::array<char, 512> text;
-        const ssize_t bytes = ::read(file.get(), text.data(), text.size() - 1);
-        if (bytes <= 0) continue;
-        // The line is "12 (name) S 1 ...". The name may contain anything, so it ends at the last parenthesis.
-        const std::string_view line(text.data(), static_cast<std::size_t>(bytes));
-        const auto end = line.rfind(')');
-        if (end == std::string_view::npos || end + 4 >= line.size()) continue;
-        pid_t parent = 0;
-        std::from_chars(line.data() + end + 4, line.data() + line.size(), parent);
-        visit(Process{id, parent, line[end + 2]});
+        if (const Process process = read_process(id); process.state != '\0') visit(process);
     }
 }
 
@@ -76,6 +82,8 @@ std::vector<pid_t> below(pid_t root, const std::set<pid_t>& spare) {
 }  // namespace
 
 std::vector<pid_t> descendants(pid_t root, const std::set<pid_t>& spare) { return below(root, spare); }
+
+pid_t parent_of(pid_t process) { return read_process(process).parent; }
 
 std::set<pid_t> children() {
     std::set<pid_t> found;

@@ -16,6 +16,9 @@ namespace rollcall::launcher {
 /// among them either. A process that is forked during the search may be missing.
 std::vector<pid_t> descendants(pid_t root, const std::set<pid_t>& spare = {});
 
+/// Returns the parent of a process. 0: it has none in this PID namespace, or it is gone.
+pid_t parent_of(pid_t process);
+
 /// Returns the children of this process, including zombies.
 std::set<pid_t> children();
 

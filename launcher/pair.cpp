@@ -50,6 +50,16 @@ Descriptor open_process(pid_t process) {
     return opened;
 }
 
+/// Returns whether no shell can continue this process after a stop: its process group is orphaned, because nothing above it is in the same
+/// session. The kernel does not stop other programs then, either.
+bool is_orphaned() {
+    const pid_t group = ::getpgrp(), session = ::getsid(0);
+    for (pid_t parent = ::getppid(); parent > 0 && ::getsid(parent) == session; parent = parent_of(parent)) {
+        if (::getpgid(parent) != group) return false;
+    }
+    return true;
+}
+
 /// If a standard descriptor is closed, the next file that is opened takes its number, and a rank would inherit that file.
 void open_standard_descriptors() {
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -67,13 +77,14 @@ class Changes {
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         inherited.change(SIGCHLD, SIG_DFL);  // if SIGCHLD were ignored, no exit code would be kept
         ::sigemptyset(&watched);
-        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) {
+        // A stop from the terminal (SIGTSTP) is for the whole job.
+        for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP}) {
             struct sigaction action {};
             ::sigaction(signal, nullptr, &action);
             if (action.sa_handler != SIG_IGN) ::sigaddset(&watched, signal);  // a signal that nohup ignores stays ignored
         }
-        // A stop from the terminal is for the whole job. SIGCHLD tells that a child has stopped or ended.
-        for (const int signal : {SIGTSTP, SIGCONT, SIGCHLD}) ::sigaddset(&watched, signal);
+        // SIGCHLD tells that a child has stopped or ended.
+        for (const int signal : {SIGCONT, SIGCHLD}) ::sigaddset(&watched, signal);
         ::pthread_sigmask(SIG_BLOCK, &watched, &inherited.mask);
     }
     ~Changes() {
@@ -171,6 +182,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
                 if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
                 continue;
             }
+            if (number == SIGTSTP && is_orphaned()) continue;
             if (!asks_for_the_end(number)) {
                 ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
             } else if (const Nanoseconds time = monotonic_now(); number != asked || time >= same_until) {

@@ -38,7 +38,8 @@ struct PairOptions {
 ///
 /// While it runs, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 (unless ignored) are passed to the guard.
 /// If one of the first four comes again within 0.2 s, it counts as once. SIGTSTP is passed too; then this process stops
-/// until SIGCONT, which is also passed on. Call it from one thread at a time, and start no other child processes
+/// until SIGCONT, which is also passed on. SIGTSTP has no effect if it is ignored, or if no shell is above this process
+/// in its session. Call it from one thread at a time, and start no other child processes
 /// meanwhile. Throws Error{bootstrap}.
 int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& options);
 

@@ -361,7 +361,9 @@ TEST(Hosts, OutputGoesToFiles) {
 }
 
 TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
-    Launched job(on("a,b", {}, shell("echo ready; while :; do sleep 0.05; done")));
+    Launched::Given given;
+    given.leads = Launched::Given::Leads::group;  // as under a shell, which could continue it
+    Launched job(on("a,b", {}, shell("echo ready; while :; do sleep 0.05; done")), given);
     ASSERT_TRUE(job.saw("ready", 2));
     job.signal(SIGTSTP);
     const auto stopped = [&] {

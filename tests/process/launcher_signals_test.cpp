@@ -63,6 +63,19 @@ TEST(Launcher, ItsTerminalIsReadAndMayEndIt) {
     }
 }
 
+TEST(Launcher, AStopThatNobodyCouldUndoIsIgnored) {
+    for (const auto leads : {Launched::Given::Leads::session, Launched::Given::Leads::group}) {
+        // A shell is above the process group here, and it has asked the command to ignore stops.
+        if (leads == Launched::Given::Leads::group) ::signal(SIGTSTP, SIG_IGN);
+        Launched job({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"}, leader_of(leads));
+        ::signal(SIGTSTP, SIG_DFL);
+        ASSERT_TRUE(job.saw("ready"));
+        job.signal(SIGTSTP);
+        job.signal(SIGTERM);  // a process that has stopped would not take it
+        EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+    }
+}
+
 /// On a busy machine, more time may pass between the two signals than the launcher allows for one request. So there are several attempts.
 TEST(Launcher, ASignalThatComesTwiceAtOnceIsOneRequest) {
     const std::string go = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());

@@ -130,7 +130,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     Guarded guarded;
     open_standard_descriptors();
     std::fflush(nullptr);
-    const Changes changes;
+    Changes changes;
     guarded.inherited = changes.inherited;
     guarded.group = ::getpgrp();
     const auto others = children();
@@ -153,6 +153,8 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     }
     guarded.commands.reset();
     guarded.front.reset();
+    // If the guard dies and no process reads our standard error, we must still end the job. (The ranks get what guarded.inherited has.)
+    changes.inherited.change(SIGPIPE, SIG_IGN);
     const Descriptor ended = open_process(process);
 
     Nanoseconds stopped_until = kNever, hung_up_until = kNever, wake_at = deadline_after(options.limit);

@@ -76,6 +76,24 @@ TEST(Launcher, AStopThatNobodyCouldUndoIsIgnored) {
     }
 }
 
+TEST(Launcher, AMessageThatNobodyReadsDoesNotKeepItFromEndingTheJob) {
+    int pipe[2];
+    ASSERT_EQ(::pipe2(pipe, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.error = pipe[1];
+    // The rank sends SIGPIPE to itself: it must not have inherited that this signal is ignored.
+    const std::string rank = "(kill -PIPE $(exec sh -c 'echo $PPID'); echo ignored); setsid sleep 1000 & echo ready; wait";
+    Launched job({"-n", "1", "sh", "-c", rank}, given);
+    ::close(pipe[1]);
+    ASSERT_TRUE(job.saw("ready"));
+    ::close(pipe[0]);
+    job.signal_guard(SIGKILL);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 128 + SIGKILL);
+    EXPECT_EQ(result.out, "ready\n");
+    EXPECT_TRUE(job.left().empty());
+}
+
 /// On a busy machine, more time may pass between the two signals than the launcher allows for one request. So there are several attempts.
 TEST(Launcher, ASignalThatComesTwiceAtOnceIsOneRequest) {
     const std::string go = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());

@@ -142,6 +142,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     guarded.commands = std::move(ends.first);
     Descriptor commands = std::move(ends.second);
     const Descriptor signals(::signalfd(-1, &changes.watched, SFD_NONBLOCK | SFD_CLOEXEC));
+    if (!signals) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot watch for signals: {}", std::strerror(errno)));
 
     const pid_t process = ::fork();
     if (process < 0) {

@@ -94,6 +94,21 @@ TEST(Launcher, AMessageThatNobodyReadsDoesNotKeepItFromEndingTheJob) {
     EXPECT_TRUE(job.left().empty());
 }
 
+/// With some of these limits the launcher has descriptors for its guard, but not for signals. The guard raises the limit for itself.
+TEST(Launcher, ItStartsNoJobThatSignalsCannotEnd) {
+    if (kNeedsDescriptors) GTEST_SKIP() << kNeedsDescriptors;
+    for (rlim_t files = 3; files <= 10; ++files) {
+        Launched::Given given;
+        given.soft_files = files;
+        Launched job({"-n", "1", "sh", "-c", "echo ready; exec sleep 1000"}, given);
+        const bool started = job.saw("ready");
+        if (started) job.signal(SIGINT);
+        const Result result = job.finish();
+        EXPECT_NE(result.code, 0) << "with " << files << " files";
+        EXPECT_EQ(result.code == 128 + SIGINT, started) << "with " << files << " files";
+    }
+}
+
 /// On a busy machine, more time may pass between the two signals than the launcher allows for one request. So there are several attempts.
 TEST(Launcher, ASignalThatComesTwiceAtOnceIsOneRequest) {
     const std::string go = fmt::format("{}/rollcall-launcher-test-go-{}", testing::TempDir(), ::getpid());

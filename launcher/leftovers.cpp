@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -77,6 +78,24 @@ void add_used(pid_t process, std::set<Identity>& used) {
     }
 }
 
+/// Returns whether /proc shows all processes of the kernel: whether this is its first PID namespace.
+bool sees_all_processes() {
+    constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO, the same for all kernels
+    std::array<char, 64> text;
+    const ssize_t length = ::readlink("/proc/self/ns/pid", text.data(), text.size());
+    return length > 0 && std::string_view(text.data(), static_cast<std::size_t>(length)) == kFirst;
+}
+
+/// Returns whether it is certain that no process of the kernel has a file open for writing, or mapped by such a descriptor. Transports open
+/// their files so. Processes count that /proc does not show, because the kernel grants no read lease while there is one.
+bool is_unused(const std::string& path) {
+    const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+    if (!file) return false;
+    // If a process opens the file for writing in this moment, the kernel sends a signal. The default one, SIGIO, would end this process.
+    ::fcntl(file.get(), F_SETSIG, SIGURG);
+    return ::fcntl(file.get(), F_SETLEASE, F_RDLCK) == 0;  // the lease ends with the descriptor
+}
+
 }  // namespace
 
 Leftovers::Leftovers(bool watch) : look_at_(kNever) {
@@ -134,8 +153,13 @@ void Leftovers::remove(bool failed, const std::set<pid_t>& ranks) {
         const std::string_view text = name;
         if (text.find_first_not_of("0123456789") == std::string_view::npos) add_used(std::stoi(name), used);
     });
+    const bool sees_all = sees_all_processes();
     for (const auto& [identity, name] : files) {
-        if (!used.contains(identity)) ::unlink(fmt::format("{}/{}", kDirectory, name).c_str());
+        const auto path = fmt::format("{}/{}", kDirectory, name);
+        if (used.contains(identity)) continue;
+        // A process of another container, which shares /dev/shm with this one, may use a file that is the job's only by its name.
+        if (!sees_all && !ours_.contains(identity) && !is_unused(path)) continue;
+        ::unlink(path.c_str());
     }
 }
 

@@ -1,7 +1,9 @@
 /// \file
 /// Parts of the launcher, in states that a whole job reaches only by chance.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -152,6 +154,66 @@ TEST(LauncherParts, AJobThatEndsWellLeavesNoFilesOfTransports) {
     EXPECT_NE(::access(kept.c_str(), F_OK), 0);
     for (const std::string& file : {of_transport, kept}) ::unlink(file.c_str());
     for (const int end : ready) ::close(end);
+}
+
+/// Containers may share /dev/shm but not their processes.
+TEST(LauncherParts, AFileStaysThatAProcessOfAnotherPidNamespaceUses) {
+    int ready[2];
+    int go[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    ASSERT_EQ(::pipe(go), 0);
+    const pid_t container = ::fork();
+    if (container == 0) {
+        if (::unshare(CLONE_NEWPID | CLONE_NEWNS | (::geteuid() != 0 ? CLONE_NEWUSER : 0)) != 0) ::_exit(77);
+        const pid_t inner = ::fork();
+        if (inner == 0) {
+            if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("proc", "/proc", "proc", 0, nullptr) != 0) {
+                ::_exit(77);
+            }
+            Leftovers leftovers(false);
+            char word = 'x';
+            if (::write(ready[1], &word, 1) != 1 || ::read(go[0], &word, 1) != 1) ::_exit(1);
+            leftovers.remove(true);
+            ::_exit(0);
+        }
+        int status = 0;
+        ::waitpid(inner, &status, 0);
+        ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    }
+    ::close(ready[1]);
+    ::close(go[0]);
+    std::vector<std::string> mapped, unused;
+    for (const char* const name : {"/dev/shm/ucx_shm_posix_launcher_parts_{}_{}", "/dev/shm/{}:77777:{}"}) {
+        mapped.push_back(fmt::format(fmt::runtime(name), ::getpid(), 1));
+        unused.push_back(fmt::format(fmt::runtime(name), ::getpid(), 2));
+    }
+    char word = 'x';
+    bool possible = true;
+    if (::read(ready[0], &word, 1) == 1) {
+        std::vector<void*> memory;
+        for (const std::string& file : mapped) {
+            const rollcall::Descriptor opened(::open(file.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+            ASSERT_EQ(::ftruncate(opened.get(), 4096), 0);
+            memory.push_back(::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, opened.get(), 0));
+            ASSERT_NE(memory.back(), MAP_FAILED);
+        }
+        for (const std::string& file : unused) std::ofstream(file) << "x";
+        EXPECT_EQ(::write(go[1], &word, 1), 1);
+        int status = 0;
+        EXPECT_EQ(::waitpid(container, &status, 0), container);
+        EXPECT_EQ(status, 0);
+        for (const std::string& file : mapped) EXPECT_EQ(::unlink(file.c_str()), 0) << file << " was in use";
+        for (const std::string& file : unused) EXPECT_NE(::unlink(file.c_str()), 0) << file << " was left";
+        for (void* const one : memory) ::munmap(one, 4096);
+    } else {
+        int status = 0;
+        EXPECT_EQ(::waitpid(container, &status, 0), container);
+        EXPECT_EQ(WEXITSTATUS(status), 77);
+        possible = false;
+    }
+    ::close(ready[0]);
+    ::close(go[1]);
+    if (!possible) GTEST_SKIP() << "no namespaces can be made here";
 }
 
 }  // namespace

@@ -78,8 +78,11 @@ std::vector<std::string> split(const std::string& text) {
 
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command) {
     if (shell.empty()) {
-        // A shell on the other host interprets the command that ssh is given.
-        return {"ssh", "-x", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=0", "--", host, shell_word(command), "agent"};
+        // A shell on the other host interprets the command that ssh is given. Without ControlMaster=no, this ssh would become the master of
+        // the user's later sessions if the user has set ControlMaster, and these sessions would end when the job ends. A master that is
+        // there is used.
+        return {"ssh",  "-x", "-T", "-oBatchMode=yes", "-oServerAliveInterval=0", "-oControlMaster=no", "--", host, shell_word(command),
+                "agent"};
     }
     if (shell == kSrun) {
         // --overlap: beside the step that this process runs in. --unbuffered: srun passes on at once what an agent writes, because that has

@@ -78,6 +78,11 @@ TEST_F(Allocations, OfTheOthers) {
     ::unlink(queue.c_str());
 }
 
+TEST(Ssh, IsNotTheMasterOfOtherSessions) {
+    const auto words = remote_command("", "n3", "/opt/rollcall");
+    EXPECT_LT(std::find(words.begin(), words.end(), "-oControlMaster=no"), std::find(words.begin(), words.end(), "--"));
+}
+
 TEST(Srun, IsAnAgentByItsName) {
     const auto words = remote_command("srun", "n3", "/opt/rollcall");
     EXPECT_EQ(words.front(), "srun");

@@ -96,8 +96,8 @@ Order make_order(const LaunchOptions& options) {
     int application = 0, first = 0;
     for (int rank = 0; rank < order.size; ++rank) {
         const auto host = static_cast<std::size_t>(host_of_rank[static_cast<std::size_t>(rank)]);
-        // If the user names the remote shell, that command decides what a host's name means.
-        const bool known = options.agent.empty() || options.agent == kSrun;
+        // If the user gives a command as the remote shell, that command decides what a host's name means.
+        const bool known = options.agent.empty() || options.agent == kSsh || options.agent == kSrun;
         if (place[host] < 0 && order.hosts.front().index < 0 && known && is_this_host(hosts[host].name)) place[host] = 0;
         if (place[host] < 0) {
             place[host] = static_cast<int>(order.hosts.size());

@@ -77,7 +77,7 @@ std::vector<std::string> split(const std::string& text) {
 }  // namespace
 
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command) {
-    if (shell.empty()) {
+    if (shell.empty() || shell == kSsh) {
         // A shell on the other host interprets the command that ssh is given. Without ControlMaster=no, this ssh would become the master of
         // the user's later sessions if the user has set ControlMaster, and these sessions would end when the job ends. A master that is
         // there is used.

@@ -19,12 +19,13 @@
 
 namespace rollcall::launcher {
 
-/// A remote shell that is known by its name: that of Slurm, inside an allocation.
+/// Remote shells that are known by their names: the default, and that of Slurm, inside an allocation.
+inline constexpr const char* kSsh = "ssh";
 inline constexpr const char* kSrun = "srun";
 
 /// Returns the words of the command of a remote shell that starts `command` on `host`. `shell` is a command of words,
 /// which are split as a shell would (quotes and backslashes). In it {host} stands for the host; without {host}, the
-/// host is appended as the last word. Empty: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not
+/// host is appended as the last word. Empty or kSsh: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not
 /// closed.
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command);
 

@@ -31,6 +31,12 @@ bool goes_along(std::string_view assignment) {
     return false;
 }
 
+/// Agents inherit the environment of their srun, but not these variables. Their ranks are to have them, as the ranks of this host do.
+bool is_kept_from_srun(std::string_view assignment) {
+    const auto name = assignment.substr(0, assignment.find('='));
+    return std::find(std::begin(kSettingsOfSrun), std::end(kSettingsOfSrun), name) != std::end(kSettingsOfSrun);
+}
+
 /// The name of this host with its domain, as the resolver knows it. Empty if the resolver does not know it.
 std::string full_host_name(const std::string& own) {
     addrinfo hints{};
@@ -122,7 +128,8 @@ Order make_order(const LaunchOptions& options) {
 
     if (order.hosts.size() > 1) {
         for (const auto& assignment : own_environment()) {
-            if (goes_along(assignment)) order.environment.push_back(assignment);
+            if (goes_along(assignment) || (options.agent == kSrun && is_kept_from_srun(assignment)))
+                order.environment.push_back(assignment);
         }
     }
     order.environment.insert(order.environment.end(), options.environment.begin(), options.environment.end());

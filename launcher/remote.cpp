@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include <rollcall/error.hpp>
@@ -153,6 +154,10 @@ void Remote::start() {
         if (::getppid() != launcher) ::_exit(128 + SIGKILL);
         if (::dup2(its.get(), STDIN_FILENO) >= 0 && ::dup2(its.get(), STDOUT_FILENO) >= 0 && ::dup2(its_error.get(), STDERR_FILENO) >= 0) {
             inherited_.restore();
+            // This process has one thread, so the child may call unsetenv().
+            if (order_.remote_shell == kSrun) {
+                for (const char* name : kSettingsOfSrun) ::unsetenv(name);
+            }
             ::execvp(argv[0], argv.data());
         }
         const std::string_view why = std::strerror(errno);

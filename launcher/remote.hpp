@@ -23,6 +23,12 @@ namespace rollcall::launcher {
 inline constexpr const char* kSsh = "ssh";
 inline constexpr const char* kSrun = "srun";
 
+/// Variables that srun reads as options, and that are about another step: the one around this process, or the one that the user had in
+/// mind. They would change how an agent is started, or what srun does to its output. (srun before 22.05 reads SLURM_CPUS_PER_TASK.)
+inline constexpr const char* kSettingsOfSrun[] = {"SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", "SLURM_EXACT",
+                                                  "SLURM_EXCLUSIVE",    "SLURM_LABELIO",       "SLURM_STDINMODE",
+                                                  "SLURM_STDOUTMODE",   "SLURM_STDERRMODE",    "SLURM_THREADS_PER_CORE"};
+
 /// Returns the words of the command of a remote shell that starts `command` on `host`. `shell` is a command of words,
 /// which are split as a shell would (quotes and backslashes). In it {host} stands for the host; without {host}, the
 /// host is appended as the last word. Empty or kSsh: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not

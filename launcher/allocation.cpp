@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -16,6 +17,10 @@ namespace rollcall::launcher {
 namespace {
 
 constexpr const char* kWayOut = "; give --hosts, or --hosts localhost:N to run N ranks on this host";
+
+constexpr const char* kTasks = "SLURM_TASKS_PER_NODE";
+constexpr const char* kProcessors = "SLURM_JOB_CPUS_PER_NODE";
+constexpr const char* kProcessorsOfTask = "SLURM_CPUS_PER_TASK";
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {
     throw Error(ErrorCode::invalid_argument,
@@ -61,14 +66,21 @@ Allocation of_slurm(const char* nodes) {
     } catch (const Error& error) {
         refuse("SLURM_JOB_NODELIST", error.what());
     }
-    for (const char* variable : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
+    // In a task of a step, srun has replaced the tasks of the job by those of the step. The processors are still those of the job.
+    const char* const tasks = text_of(kTasks);
+    const char* const of_step = text_of("SLURM_STEP_TASKS_PER_NODE");
+    const bool are_of_step =
+        text_of("SLURM_STEP_ID") != nullptr && tasks != nullptr && of_step != nullptr && std::string_view(tasks) == of_step;
+    for (const char* variable : {kTasks, kProcessors}) {
         const char* const text = text_of(variable);
-        if (text == nullptr) continue;
+        if (text == nullptr || (variable == kTasks && are_of_step)) continue;
         const auto slots = repeated_numbers(variable, text);
         if (slots.size() != found.hosts.size()) {
             refuse(variable, fmt::format("it has numbers for {} hosts, but SLURM_JOB_NODELIST names {}", slots.size(), found.hosts.size()));
         }
-        for (std::size_t i = 0; i < slots.size(); ++i) found.hosts[i].slots = slots[i];
+        const char* const each = variable == kProcessors ? text_of(kProcessorsOfTask) : nullptr;
+        const int divisor = each != nullptr ? number(kProcessorsOfTask, each) : 1;
+        for (std::size_t i = 0; i < slots.size(); ++i) found.hosts[i].slots = std::max(1, slots[i] / divisor);
         break;
     }
     return found;

@@ -166,6 +166,14 @@ TEST_F(SlurmSteps, RollcallRunTakesTheHostsOfTheAllocation) {
     EXPECT_TRUE(has(ended.out, "8 ranks on 4 hosts")) << ended.out << ended.error;
 }
 
+TEST_F(SlurmSteps, RollcallRunInATaskTakesTheHostsOfTheAllocation) {
+    const Ended ended = run_ranks(0, {},
+                                  by({"salloc", "-Q", "-N2", "-n4", "srun", "--mpi=none", "--label", "-N1", "-n1", ROLLCALL_COMMAND, "run",
+                                      "--per-node", "1", "sh", "-c", "echo this is $SLURMD_NODENAME"}));
+    EXPECT_EQ(ended.code, 0) << ended.error;
+    EXPECT_EQ(count(ended.out, "0: this is n"), 2) << ended.out << ended.error;
+}
+
 TEST_F(SlurmSteps, OutsideOfStepsAProgramIsAlone) { expect_success(1, {whole(1, "alone")}, by({"salloc", "-N4", "-n8"})); }
 
 TEST_F(SlurmSteps, RollcallRunInATaskIsNearer) {

@@ -21,8 +21,9 @@ class Allocations : public testing::Test {
     ~Allocations() override { clear(); }
     void SetUp() override { clear(); }
     static void clear() {
-        for (const char* variable : {"SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "PBS_NODEFILE",
-                                     "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE"})
+        for (const char* variable :
+             {"SLURM_JOB_NODELIST", "SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE", "SLURM_STEP_ID", "SLURM_STEP_TASKS_PER_NODE",
+              "SLURM_CPUS_PER_TASK", "PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "LSB_MCPU_HOSTS", "PE_HOSTFILE"})
             ::unsetenv(variable);
     }
     /// "Slurm: a:2 b:1"
@@ -62,6 +63,27 @@ TEST_F(Allocations, OfSlurm) {
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "2(x"}}), "'2(x' is not a number"));
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "n[0-"}}), "SLURM_JOB_NODELIST"));
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "1(x999999999)"}}), "too many hosts"));
+}
+
+/// In the environment of a task, SLURM_TASKS_PER_NODE is about the step, but the nodes are those of the job.
+TEST_F(Allocations, OfSlurmInsideAStep) {
+    std::map<std::string, std::string> step{{"SLURM_JOB_NODELIST", "a,b"},
+                                            {"SLURM_JOB_CPUS_PER_NODE", "8,4"},
+                                            {"SLURM_STEP_ID", "0"},
+                                            {"SLURM_TASKS_PER_NODE", "1"},
+                                            {"SLURM_STEP_TASKS_PER_NODE", "1"}};
+    EXPECT_EQ(found(step), "Slurm: a:8 b:4");
+    step["SLURM_CPUS_PER_TASK"] = "4";
+    EXPECT_EQ(found(step), "Slurm: a:2 b:1");
+    step["SLURM_CPUS_PER_TASK"] = "16";
+    EXPECT_EQ(found(step), "Slurm: a:1 b:1");
+    step["SLURM_CPUS_PER_TASK"] = "many";
+    EXPECT_TRUE(contains(said(step), "SLURM_CPUS_PER_TASK: 'many' is not a number"));
+    step.erase("SLURM_JOB_CPUS_PER_NODE");
+    EXPECT_EQ(found(step), "Slurm: a:1 b:1");
+    // The user has set the number of tasks in the step.
+    step["SLURM_TASKS_PER_NODE"] = "3(x2)";
+    EXPECT_EQ(found(step), "Slurm: a:3 b:3");
 }
 
 TEST_F(Allocations, OfTheOthers) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -35,6 +36,19 @@ bool goes_along(std::string_view assignment) {
 bool is_kept_from_srun(std::string_view assignment) {
     const auto name = assignment.substr(0, assignment.find('='));
     return std::find(std::begin(kSettingsOfSrun), std::end(kSettingsOfSrun), name) != std::end(kSettingsOfSrun);
+}
+
+/// Sets where the programs start, on all hosts, whichever directory a remote shell begins in.
+void set_directory(Order& order, const std::string& directory) {
+    std::error_code failed;
+    const auto real = std::filesystem::current_path(failed);
+    const char* const name = std::getenv("PWD");
+    // Other hosts may know a directory only by the name that the user has for it, as with an automounter or a home that is a link.
+    const bool is_here = name != nullptr && *name == '/' && std::filesystem::equivalent(name, ".", failed);
+    const auto here = is_here ? std::filesystem::path(name) : real;
+    order.directory = (directory.empty() ? here : here / directory).string();
+    order.real_directory = (directory.empty() ? real : real / directory).string();
+    if (order.real_directory == order.directory) order.real_directory.clear();
 }
 
 /// The name of this host with its domain, as the resolver knows it. Empty if the resolver does not know it.
@@ -81,10 +95,8 @@ Order make_order(const LaunchOptions& options) {
     order.remote_shell = options.agent;
     order.silence = options.silence.count();
     order.launch_timeout = options.launch_timeout.count();
+    set_directory(order, options.directory);
     std::error_code failed;
-    // All hosts use the same directory, whichever one a remote shell begins in.
-    order.directory = options.directory.empty() ? std::filesystem::current_path(failed).string()
-                                                : std::filesystem::absolute(options.directory, failed).string();
     order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
 
     const bool named = !options.hosts.empty();

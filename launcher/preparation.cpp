@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -42,6 +43,24 @@ std::string bind_to_free_cores(int ranks, MapBy map, Claims& claims, std::vector
     return claims.claimed_by_others(taken).empty() ? std::string() : "another job took the same cores at the same time";
 }
 
+/// Changes to the directory of the order, by the first of its names that is there.
+bool change_directory(const Order& order) {
+    if (order.directory.empty() || ::chdir(order.directory.c_str()) == 0) return true;
+    const int error = errno;
+    if (!order.real_directory.empty() && ::chdir(order.real_directory.c_str()) == 0) return true;
+    errno = error;
+    return false;
+}
+
+/// The name of this process's directory that its programs find in PWD: the one that the launcher uses, if it leads here.
+std::string name_of_directory(const Order& order) {
+    std::error_code failed;
+    auto name = std::filesystem::path(order.directory).lexically_normal();
+    if (!name.has_filename()) name = name.parent_path();
+    if (name.is_absolute() && std::filesystem::equivalent(name, ".", failed)) return name.string();
+    return std::filesystem::current_path(failed).string();
+}
+
 }  // namespace
 
 HostBinding bind_host(int ranks, MapBy map, BindTo bind, Claims& claims) {
@@ -71,13 +90,14 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
         result.refusal = std::move(sentence);
         return result;
     };
-    if (!order.directory.empty() && ::chdir(order.directory.c_str()) != 0) {
+    if (!change_directory(order)) {
         return refuse(1, fmt::format("host {} has no directory '{}' to start in ({}); start from a directory that all hosts have, or give "
                                      "--directory",
                                      host, order.directory, std::strerror(errno)));
     }
     // UCX handles SIGHUP itself unless this setting forbids it. But SIGHUP should end a rank, as it ends any program.
-    const auto base = with_environment(with_environment({"UCX_DEBUG_SIGNO=0"}, own_environment()), order.environment);
+    auto base = with_environment({"UCX_DEBUG_SIGNO=0"}, own_environment());
+    base = with_environment(with_environment(std::move(base), {"PWD=" + name_of_directory(order)}), order.environment);
     for (const auto& application : order.applications) {
         found.environments.push_back(with_environment(base, application.environment));
         Found program = find_program(application.argv.front(), found.environments.back());

@@ -48,6 +48,7 @@ Blob encode_order(const Order& order) {
     }
     put(writer, order.environment);
     put(writer, order.directory);
+    put(writer, order.real_directory);
     writer.u32(static_cast<std::uint32_t>(order.map_by)).u32(static_cast<std::uint32_t>(order.bind_to));
     put(writer, order.input_ranks);
     put(writer, order.remote_shell);
@@ -78,6 +79,7 @@ Order decode_order(std::span<const std::byte> body) {
     }
     order.environment = texts(reader);
     order.directory = reader.text();
+    order.real_directory = reader.text();
     order.map_by = static_cast<MapBy>(reader.u32());
     order.bind_to = static_cast<BindTo>(reader.u32());
     order.input_ranks = numbers(reader);

@@ -35,7 +35,7 @@
 
 namespace rollcall::launcher {
 
-inline constexpr std::uint32_t kAgentProtocol = 2;
+inline constexpr std::uint32_t kAgentProtocol = 3;
 /// The maximal size of a frame between agents. The longest frame is the answer to an exchange.
 inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
 /// How many bytes of one stream of a rank may be under way. Agents read no further until these have been passed on.
@@ -67,6 +67,7 @@ struct JobOrder {
     std::vector<Application> applications;
     std::vector<std::string> environment;  ///< K=V, on top of the agent's own.
     std::string directory;                 ///< Where the programs start.
+    std::string real_directory;            ///< The same without symbolic links, for hosts that do not have `directory`; empty: none.
     MapBy map_by = MapBy::slot;
     BindTo bind_to = BindTo::automatic;
     std::vector<int> input_ranks;  ///< Those that get the launcher's standard input through `input`.

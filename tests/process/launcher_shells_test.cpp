@@ -30,4 +30,65 @@ TEST(Shells, SettingsOfAnotherStepReachRanksButNotTheAgentsSrun) {
     for (const std::string& name : names) ::unsetenv(name.c_str());
 }
 
+/// This process is in a directory that it knows by a link, as with a home that is a link, while this object lives.
+class InALink {
+  public:
+    InALink()
+        : before_(std::filesystem::current_path()),
+          base_(std::filesystem::canonical(testing::TempDir()) / fmt::format("rollcall-link-{}", ::getpid())),
+          link_((base_ / "link").string()) {
+        if (const char* const name = std::getenv("PWD")) name_before_ = name;
+        std::filesystem::create_directories(base_ / "real" / "deep");
+        std::filesystem::create_directory_symlink(base_ / "real", link_);
+        std::filesystem::current_path(link_);
+        ::setenv("PWD", link_.c_str(), 1);
+    }
+    ~InALink() {
+        std::filesystem::current_path(before_);
+        ::setenv("PWD", name_before_.c_str(), 1);
+        std::filesystem::remove_all(base_);
+    }
+    InALink(const InALink&) = delete;
+    InALink& operator=(const InALink&) = delete;
+
+    std::string base() const { return base_.string(); }
+    std::string real() const { return (base_ / "real").string(); }
+    const std::string& link() const { return link_; }
+
+  private:
+    std::filesystem::path before_;
+    std::filesystem::path base_;
+    std::string link_;
+    std::string name_before_;
+};
+
+/// A rank on each of two hosts. Remote shells begin in another directory.
+Words on_two(const Words& options) {
+    Words words{"--hosts", "a,b", "--fanout", "1", "--agent", "sh -c 'cd / && exec \"$@\"' {host}"};
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+}
+std::string twice(const std::string& line) { return line + "\n" + line + "\n"; }
+
+TEST(Shells, RanksFindTheNameOfTheirDirectoryInPwd) {
+    const InALink here;
+    const std::vector<std::pair<std::string, std::string>> cases{
+        {".", here.link()}, {"deep/", here.link() + "/deep"}, {"..", here.base()}, {"/usr/../usr", "/usr"}, {"/", "/"}};
+    for (const auto& [directory, name] : cases) {
+        EXPECT_EQ(run(on_two({"--directory", directory, "printenv", "PWD"})).out, twice(name));
+        EXPECT_EQ(run({"-n", "2", "--directory", directory, "printenv", "PWD"}).out, twice(name));
+    }
+    EXPECT_EQ(run(on_two({"printenv", "PWD"})).out, twice(here.link()));
+    EXPECT_EQ(run(on_two({"--env", "PWD=/as/given", "printenv", "PWD"})).out, twice("/as/given"));
+    ::setenv("PWD", "/usr", 1);  // it is not where this process is
+    EXPECT_EQ(run(on_two({"printenv", "PWD"})).out, twice(here.real()));
+}
+
+TEST(Shells, AHostMayHaveADirectoryWithoutTheLinkToIt) {
+    const InALink here;
+    const std::string agent = fmt::format("sh -c 'rm {} && cd / && exec \"$@\"' {{host}}", here.link());
+    const Result result = run({"--hosts", "a", "--agent", agent, "printenv", "PWD"});
+    EXPECT_EQ(result.out, here.real() + "\n") << result.error;
+}
+
 }  // namespace

@@ -86,6 +86,10 @@ void Job::tick() {
     if (output_.tick_at() <= time) output_.tick();
     if (input_ && input_->retry_at() <= time) input_->retry();
     if (living_.empty()) return;
+    if (stage_ <= Stage::running && !output_.failure().empty()) {
+        failure_is_said_ = true;
+        end(1, output_.failure() + "; the job is ended", SIGTERM);
+    }
     if (stage_ <= Stage::running && join_until_ <= time) not_all_joined();
     if (stage_ <= Stage::running && ended_at_ <= time) {
         const auto sentence = fmt::format("the job has not ended within its time limit of {}", exact_duration(options_.timeout.count()));
@@ -374,7 +378,7 @@ int Job::finish_job() {
     output_.finish();
     while (!output_.idle() && monotonic_now() < flush_until_) tick();
     if (!output_.failure().empty()) {
-        say(output_.failure());
+        if (!failure_is_said_) say(output_.failure());
         if (code_ == 0) code_ = 1;
     }
     return code_;

@@ -77,6 +77,7 @@ class Job final : private Station {
 
     Stage stage_ = Stage::starting;
     int code_ = 0;
+    bool failure_is_said_ = false;  // of the output
     std::optional<FirstExit> first_exit_;
     std::string early_;        // the first rank that ended without leaving the job, though with code 0
     Nanoseconds stage_until_;  // when the next stage begins

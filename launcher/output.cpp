@@ -1,5 +1,6 @@
 #include "launcher/output.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -29,6 +31,18 @@ constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;
 /// While this much waits to be written, the ranks' pipes are not read.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 
+/// Told as what has been taken of a stream, it says that nobody reads the stream any more.
+constexpr std::size_t kNoReader = std::numeric_limits<std::int64_t>::max();
+
+/// Returns why no file can be made in this directory, or 0. Only an attempt shows it: root may write to directories that take no files.
+int check_directory(const std::string& directory) {
+    std::string path = directory + "/.rollcall-XXXXXX";
+    const Descriptor made(::mkostemp(path.data(), O_CLOEXEC));
+    if (!made) return errno;
+    ::unlink(path.c_str());
+    return 0;
+}
+
 /// Returns, for example, "14:03:07.250 ".
 std::string time_of_day() {
     timespec now{};
@@ -45,6 +59,7 @@ struct Output::Sink {
 
     Outlet outlet;
     bool broken = false;
+    bool drops = false;             // it is broken, but its sources are still read: no rank is to be blamed before the job ends
     bool stopped = false;           // it is full, so no source is read
     const Source* open = nullptr;   // the source whose unfinished line was written last
     const Source* owner = nullptr;  // the source whose unfinished line no other source may follow yet
@@ -77,6 +92,10 @@ Output::Output(Poller& poller, int out, int error, Beginning beginning, std::str
         if (failed) {
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--output-directory '{}' cannot be made: {}", directory_, failed.message()));
+        }
+        if (const int error = check_directory(directory_)) {
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--output-directory '{}' takes no files: {}", directory_, std::strerror(error)));
         }
     }
     struct stat first {};
@@ -139,7 +158,7 @@ void Output::feed(int rank, bool error, std::string_view bytes) {
         return;
     }
     if (source.sink->broken) {
-        taken_(rank, error, std::numeric_limits<std::int64_t>::max());
+        taken_(rank, error, source.sink->drops ? bytes.size() : kNoReader);
         return;
     }
     source.unread.append(bytes);
@@ -173,7 +192,7 @@ bool Output::has_all_of(int rank) const {
 void Output::add(int rank, bool error, Descriptor pipe) {
     Source& added = add_source(rank, error);
     added.pipe = std::move(pipe);
-    if (added.sink->broken) {
+    if (added.sink->broken && !added.sink->drops) {
         added.pipe.reset();
         return;
     }
@@ -308,17 +327,24 @@ void Output::broken(Sink& sink, int error) {
     sink.broken = true;
     sink.outlet.close();
     sink.owner = nullptr;
-    if (error != EPIPE && failure_.empty()) {
+    sink.drops = error != EPIPE;
+    if (sink.drops && failure_.empty()) {
         failure_ = &sink != out_ && &sink != error_
                        ? fmt::format("a file in '{}' cannot be written: {}", directory_, std::strerror(error))
                        : fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
     }
     for (const auto& source : sources_) {
         if (source->sink != &sink) continue;
-        close(*source);
+        const std::size_t unread = source->unread.size();
         source->held.clear();
         source->unread.clear();
-        if (source->fed) taken_(source->rank, source->error, std::numeric_limits<std::int64_t>::max());
+        if (!sink.drops) {
+            close(*source);
+            if (source->fed) taken_(source->rank, source->error, kNoReader);
+        } else {
+            if (source->fed && unread > 0) taken_(source->rank, source->error, unread);
+            watch(*source);
+        }
     }
 }
 

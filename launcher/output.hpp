@@ -26,8 +26,9 @@ namespace rollcall::launcher {
 /// with tags it begins on a line of its own.
 ///
 /// Memory is bounded. When the output is not taken, the pipes of the ranks are not read, and the ranks block as they
-/// would without a launcher. When the output is closed, so are the pipes: a rank that writes then gets SIGPIPE, as it
-/// would without a launcher.
+/// would without a launcher. When the reader of the output is gone, the pipes are closed: a rank that writes then gets
+/// SIGPIPE, as it would without a launcher. When the output cannot be written for another reason, failure() says why.
+/// Then what the ranks write is read and lost, until the owner ends them.
 class Output {
   public:
     /// Called with how much of a fed stream has been passed on. If this is more than was fed, the stream has no reader
@@ -42,7 +43,8 @@ class Output {
     };
 
     /// `out` and `error` are the descriptors to write to. If they are the same file, both streams share one order.
-    /// With a `directory`, which is made, the ranks write to the files rank.N.out and rank.N.err there instead.
+    /// With a `directory`, which is made, the ranks write to the files rank.N.out and rank.N.err there instead. Throws
+    /// Error{invalid_argument} if it cannot be made or takes no files.
     Output(Poller& poller, int out, int error, Beginning beginning, std::string directory, Taken taken);
     ~Output();
 

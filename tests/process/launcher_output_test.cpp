@@ -1,0 +1,48 @@
+/// \file
+/// Tests what `rollcall run` does when it cannot write the output of its ranks.
+#include "tests/process/launched.hpp"
+
+namespace {
+
+using namespace rollcall::test;
+
+/// Returns the result of a job whose output goes to /dev/full, where each write fails as on a disk that is full.
+Result run_to_full(const Words& arguments) {
+    Launched::Given given;
+    given.output = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+    Launched job(arguments, given);
+    const Result result = job.finish();
+    ::close(given.output);
+    return result;
+}
+const std::string kFull = "rollcall run: standard output cannot be written: No space left on device";
+
+TEST(LauncherOutput, ThatCannotBeWrittenIsAFailureAfterTheRanksHaveEnded) {
+    const Result result = run_to_full({"-n", "2", "echo", "x"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(count(result.error, kFull), 1) << result.error;
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+}
+
+/// The ranks would run for ever. None of them may be blamed, so none may get SIGPIPE.
+TEST(LauncherOutput, ThatCannotBeWrittenEndsTheJobAndNoRankIsBlamed) {
+    const std::string shell = "sh -c '\"$@\"; exit $?' {host}";
+    for (const Words& where : {Words{"-n", "2"}, Words{"--hosts", "a,b", "--agent", shell, "--fanout", "1"}}) {
+        Words words = where;
+        words.insert(words.end(), {"--grace", "100ms", "yes"});
+        const Result result = run_to_full(words);
+        EXPECT_EQ(result.code, 1);
+        EXPECT_EQ(result.error, kFull + "; the job is ended\n");
+    }
+}
+
+TEST(LauncherOutput, ToAFileThatCannotBeMadeEndsTheJob) {
+    const std::string directory = fmt::format("{}/rollcall-output-{}", testing::TempDir(), ::getpid());
+    std::filesystem::create_directories(directory + "/rank.1.out");  // a directory in the place of a file
+    const Result result = run({"-n", "2", "--output-directory", directory, "--grace", "100ms", "yes"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.error, fmt::format("rollcall run: a file in '{}' cannot be written: Is a directory; the job is ended\n", directory));
+    std::filesystem::remove_all(directory);
+}
+
+}  // namespace

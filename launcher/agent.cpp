@@ -3,12 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include <rollcall/error.hpp>
@@ -133,7 +136,7 @@ int refuse() {
     return kExitUsage;
 }
 
-int serve(Guarded& guarded) {
+int serve(Guarded& guarded, std::atomic<Nanoseconds>& silence) {
     struct stat input {};
     if (::fstat(STDIN_FILENO, &input) != 0 || (!S_ISFIFO(input.st_mode) && !S_ISSOCK(input.st_mode))) return refuse();
     auto [in, out] = take_link();
@@ -154,6 +157,7 @@ int serve(Guarded& guarded) {
     if (frames.empty() || frames.front().type != FrameType::agent_order) return refuse();
     Order order = decode_order(frames.front().body);
     frames.pop_front();
+    silence = order.silence;
     link.watch(order.silence);
     Agent agent(poller, guarded, std::move(order), link);
     return agent.run(closed, frames);
@@ -165,8 +169,12 @@ int run_agent() {
     PairOptions options;
     options.name = "rollcall agent";
     options.lifeline = STDIN_FILENO;
-    options.stopped = kDefaultSilence;
-    return run_guarded(serve, options);
+    // The guard reads the order, and the front watches the guard.
+    void* const page = ::mmap(nullptr, sizeof(std::atomic<Nanoseconds>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw Error(ErrorCode::bootstrap, fmt::format("an agent has no memory: {}", std::strerror(errno)));
+    auto* const silence = new (page) std::atomic<Nanoseconds>(kDefaultSilence.count());
+    options.shared_stopped = silence;
+    return run_guarded([silence](Guarded& guarded) { return serve(guarded, *silence); }, options);
 }
 
 }  // namespace rollcall::launcher

@@ -162,6 +162,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     Nanoseconds same_until = 0;
     int asked = 0;  // the last signal that asked for the end
     bool is_stopped = false, hung_up = false, stopped_too_long = false;
+    const auto stopped = [&] { return options.shared_stopped != nullptr ? Timeout(options.shared_stopped->load()) : options.stopped; };
     for (bool ended_now = false; !ended_now;) {
         std::array<pollfd, 4> entries{{{ended.get(), POLLIN, 0},
                                        {signals.get(), POLLIN, 0},
@@ -181,7 +182,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
                 if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)
                     continue;
                 is_stopped = state.si_code == CLD_STOPPED;
-                if (is_stopped && options.stopped.count() > 0) stopped_until = deadline_after(options.stopped);
+                if (is_stopped && stopped().count() > 0) stopped_until = deadline_after(stopped());
                 if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
                 continue;
             }
@@ -196,7 +197,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
             if (number == SIGTSTP) ::raise(SIGSTOP);
             if (stopped_until == kNever) continue;
             // The whole job was stopped, this process too. Its processes go on one after the other.
-            if (number == SIGCONT) stopped_until = deadline_after(options.stopped);
+            if (number == SIGCONT) stopped_until = deadline_after(stopped());
             // The guard must run to end the job.
             if (asks_for_the_end(number)) ::kill(process, SIGCONT);
         }
@@ -232,9 +233,9 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove(true);
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    const std::string how =
-        stopped_too_long ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(options.stopped.count()))
-                         : fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    const std::string how = stopped_too_long
+                                ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(stopped().count()))
+                                : fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
     std::fprintf(stderr, "%s: the launcher's guard process %s; the job is ended\n", options.name, how.c_str());
     return 128 + WTERMSIG(status);
 }

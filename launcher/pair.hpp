@@ -2,6 +2,7 @@
 /// Two processes that watch over a job: if one of them dies, even by SIGKILL, the other ends what it left.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include <rollcall/time.hpp>
@@ -27,6 +28,8 @@ struct PairOptions {
     int lifeline = -1;
     /// A guard that is stopped for longer than this is ended; 0: never.
     Timeout stopped = Timeout(0);
+    /// If not null, this time counts instead. It is in memory that both processes share, so that the guard can set it.
+    const std::atomic<Nanoseconds>* shared_stopped = nullptr;
     /// After this time the guard is to end the job. If it is stopped then, the front lets it go on.
     Timeout limit = kForever;
 };

@@ -1,5 +1,9 @@
 /// \file
-/// Tests how `rollcall run` calls remote shells, and what it gives to their ranks. The shells are scripts that run their arguments here.
+/// Tests how `rollcall run` calls remote shells, and what becomes of their agents and ranks. The shells are scripts that run their
+/// arguments here.
+#include <thread>
+
+#include "launcher/launch.hpp"
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -89,6 +93,27 @@ TEST(Shells, AHostMayHaveADirectoryWithoutTheLinkToIt) {
     const std::string agent = fmt::format("sh -c 'rm {} && cd / && exec \"$@\"' {{host}}", here.link());
     const Result result = run({"--hosts", "a", "--agent", agent, "printenv", "PWD"});
     EXPECT_EQ(result.out, here.real() + "\n") << result.error;
+}
+
+/// The launcher would wait for its host for as long as --silence, so the agent is to do the same.
+TEST(Shells, AnAgentsGuardMayBeStoppedForTheSilence) {
+    const std::string go = fmt::format("{}/rollcall-shells-go-{}", testing::TempDir(), ::getpid());
+    Launched job({"--hosts", "a", "--agent", "sh -c '\"$@\"; exit $?' {host}", "--silence", "1000s", "sh", "-c",
+                  fmt::format("echo ready; while [ ! -e {} ]; do sleep 0.05; done", go)});
+    ASSERT_TRUE(job.saw("ready"));
+    pid_t guard = -1;
+    for (const pid_t process : job.left()) {
+        const bool is_agent = contents(fmt::format("/proc/{}/cmdline", process)) == kCommand + '\0' + "agent" + '\0';
+        if (is_agent && contents(fmt::format("/proc/{}/comm", process)) == "rollcall-guard\n") guard = process;
+    }
+    ASSERT_GT(guard, 0) << "the guard was not found";
+    ::kill(guard, SIGSTOP);
+    std::this_thread::sleep_for(rollcall::launcher::kDefaultSilence + milliseconds(500));
+    ::kill(guard, SIGCONT);
+    std::ofstream(go) << "go";
+    const Result result = job.finish();
+    ::unlink(go.c_str());
+    EXPECT_EQ(result.code, 0) << result.error;
 }
 
 }  // namespace

@@ -269,7 +269,8 @@ and no shared-memory file of a job that failed. This holds even if the command o
 
 Exit code: 0, or that of the first process that failed (128 + n if signal n killed it); 124 after --timeout or
 --launch-timeout; 125 if a host was lost; 126 or 127 if a program cannot be run or is not there; 128 + n if signal n ended
-the command; 1 if the job could not begin, for example because a host cannot be reached; 2 for wrong usage.)";
+the command; 1 if the job could not begin, for example because a host cannot be reached, or if its output could not be
+written; 2 for wrong usage.)";
 
 }  // namespace
 

@@ -25,7 +25,8 @@ struct EarlyMessage final : transport::Completion {
 
     MatchKey key;
     EarlyMessage* match_next = nullptr;
-    EarlyMessage* call_next = nullptr;  ///< Link in the table by call, where the message belongs to a collective.
+    EarlyMessage* call_next = nullptr;  ///< Links in the table by call, where the message belongs to a collective.
+    EarlyMessage* call_previous = nullptr;
     Engine* engine = nullptr;
     EarlyMessage* next = nullptr;  ///< Link in the list of messages that wait for room to land, or for an earlier message.
     EarlyMessage* previous = nullptr;
@@ -77,11 +78,12 @@ struct EarlyCall {
     int caller;  ///< As in EarlyMessage.
 };
 
-/// Finds early messages of collectives by their call.
+/// Finds early messages of collectives by their call. Any number of them may have one call, and they leave in any order.
 struct ByCall {
     using Key = CallKey;
     static CallKey key(const EarlyMessage& early) noexcept { return {early.key.communicator, early.key.sequence}; }
     static EarlyMessage*& next(EarlyMessage& early) noexcept { return early.call_next; }
+    static EarlyMessage*& previous(EarlyMessage& early) noexcept { return early.call_previous; }
 };
 
 }  // namespace rollcall::runtime

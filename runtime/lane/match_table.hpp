@@ -20,7 +20,8 @@ struct ByMatchKey {
     static Node*& next(Node& node) noexcept { return node.match_next; }
 };
 
-/// `Access` gives the key of a node and the place of its link. Owner-only. The table does not own its nodes.
+/// `Access` gives the key of a node and the place of its link. If it also gives the place of a link to the node before (`previous`), remove()
+/// looks at one node only, however many nodes have the same key. Owner-only. The table does not own its nodes.
 template <class Node, class Access = ByMatchKey<Node>>
 class MatchTable {
   public:
@@ -42,6 +43,10 @@ class MatchTable {
         if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
         Bucket& bucket = bucket_of(Access::key(node));
         next(node) = bucket.head;
+        if constexpr (kLinksBack) {
+            Access::previous(node) = nullptr;
+            if (bucket.head) Access::previous(*bucket.head) = &node;
+        }
         bucket.head = &node;
         if (!bucket.tail) bucket.tail = &node;
         ++count_;
@@ -89,6 +94,11 @@ class MatchTable {
     bool remove(Node& wanted) noexcept {
         if (count_ == 0) return false;
         Bucket& bucket = bucket_of(Access::key(wanted));
+        if constexpr (kLinksBack) {
+            ++steps_;
+            if (bucket.head != &wanted && !Access::previous(wanted)) return false;
+            return unlink(bucket, Access::previous(wanted), &wanted) != nullptr;
+        }
         Node* previous = nullptr;
         for (Node* node = bucket.head; node; previous = node, node = next(*node))
             if (++steps_; node == &wanted) return unlink(bucket, previous, node) != nullptr;
@@ -107,6 +117,7 @@ class MatchTable {
     }
 
   private:
+    static constexpr bool kLinksBack = requires(Node& node) { Access::previous(node); };
     static Node*& next(Node& node) noexcept { return Access::next(node); }
 
     struct Bucket {
@@ -121,6 +132,7 @@ class MatchTable {
 
     static void append(Bucket& bucket, Node& node) noexcept {
         next(node) = nullptr;
+        if constexpr (kLinksBack) Access::previous(node) = bucket.tail;
         (bucket.tail ? next(*bucket.tail) : bucket.head) = &node;
         bucket.tail = &node;
     }
@@ -128,6 +140,10 @@ class MatchTable {
     Node* unlink(Bucket& bucket, Node* previous, Node* node) noexcept {
         (previous ? next(*previous) : bucket.head) = next(*node);
         if (bucket.tail == node) bucket.tail = previous;
+        if constexpr (kLinksBack) {
+            if (next(*node)) Access::previous(*next(*node)) = previous;
+            Access::previous(*node) = nullptr;
+        }
         next(*node) = nullptr;
         --count_;
         return node;

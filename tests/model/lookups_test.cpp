@@ -60,5 +60,33 @@ TEST(Lookups, CostTheSameWhateverMessagesWait) {
     }
 }
 
+// The root of a gather comes after all other ranks, which have come in the order of ranks or against it. Returns the root's cost of a
+// message.
+std::uint64_t steps_of_late_root(int ranks, bool backwards, std::uint64_t landing) {
+    Simulation::Options options;
+    options.ranks = ranks;
+    options.landing_bytes = landing;
+    options.node_memory = false;
+    Simulation simulation(options);
+    Step step;
+    for (const auto* entry : algorithms(runtime::OperationKind::gather))
+        if (entry->name == "linear") step.entry = entry;
+    step.bytes = 100;
+    step.delays.push_back(kSecond);
+    for (int rank = 1; rank < ranks; ++rank) step.delays.push_back((backwards ? ranks - rank : rank) * Nanoseconds{10'000});
+    Job job(simulation, {step});
+    job.run();
+    job.expect_success();
+    return simulation.engine(0).steps() / static_cast<std::uint64_t>(ranks);
+}
+
+TEST(Lookups, CostALateRootTheSameHoweverManyRanksWait) {
+    for (const bool backwards : {false, true})
+        for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
+            const std::uint64_t few = steps_of_late_root(50, backwards, landing), many = steps_of_late_root(2000, backwards, landing);
+            EXPECT_LE(many, 2 * few + 10) << fmt::format("{} the order of ranks, landing of {} bytes", backwards ? "against" : "in", landing);
+        }
+}
+
 }  // namespace
 }  // namespace rollcall::model_test

@@ -18,6 +18,10 @@ struct Node {
     MatchKey key;
     Node* match_next = nullptr;
     int number = 0;
+    Node* match_previous = nullptr;
+};
+struct WithLinksBack : ByMatchKey<Node> {
+    static Node*& previous(Node& node) noexcept { return node.match_previous; }
 };
 
 TEST(MatchTable, AnEmptyOneFindsNothing) {
@@ -50,12 +54,13 @@ TEST(MatchTable, EveryPartOfTheKeyCounts) {
     EXPECT_EQ(table.find({1, 2, 3, 4}), &node);
 }
 
-TEST(MatchTable, DoesWhatAListDoes) {
+template <class Table>
+void expect_to_do_what_a_list_does() {
     const char* given = std::getenv("ROLLCALL_TEST_SEED");
     const auto seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
     SCOPED_TRACE("ROLLCALL_TEST_SEED=" + std::to_string(seed));
     std::mt19937_64 random(seed);
-    MatchTable<Node> table;
+    Table table;
     std::deque<Node> nodes;
     std::list<Node*> list;
     const auto any_key = [&] { return MatchKey{random() % 2, random() % 3, random() % 5, static_cast<std::int32_t>(random() % 3)}; };
@@ -93,16 +98,46 @@ TEST(MatchTable, DoesWhatAListDoes) {
     EXPECT_EQ(visited, list.size());
 }
 
+TEST(MatchTable, DoesWhatAListDoes) { expect_to_do_what_a_list_does<MatchTable<Node>>(); }
+TEST(MatchTable, DoesWhatAListDoesWithLinksBack) { expect_to_do_what_a_list_does<MatchTable<Node, WithLinksBack>>(); }
+
+TEST(MatchTable, WithLinksBackANodeIsRemovedAtOnceWhereverItStands) {
+    MatchTable<Node, WithLinksBack> table;
+    std::deque<Node> nodes;
+    for (int i = 0; i < 1000; ++i) {
+        nodes.push_back({{1, 2, 3, 4}, nullptr, i});
+        table.insert(nodes.back());
+    }
+    for (const std::size_t i : {500u, 999u, 0u, 998u, 1u}) {
+        ASSERT_TRUE(table.remove(nodes[i]));
+        ASSERT_FALSE(table.remove(nodes[i]));
+    }
+    EXPECT_EQ(table.steps(), 10u);
+    table.insert_first(nodes[999]);
+    table.insert(nodes[0]);
+    std::vector<int> numbers;
+    table.for_each_of({1, 2, 3, 4}, [&](Node& node) { numbers.push_back(node.number); });
+    ASSERT_EQ(numbers.size(), 997u);
+    EXPECT_EQ(numbers.front(), 999);
+    EXPECT_EQ(numbers[1], 2);
+    EXPECT_EQ(numbers.back(), 0);
+    for (int i = 999; i >= 0; --i) table.remove(nodes[static_cast<std::size_t>(i)]);
+    EXPECT_EQ(table.size(), 0u);
+    EXPECT_EQ(table.find({1, 2, 3, 4}), nullptr);
+}
+
 // A node that stands in two tables: in one by its whole key, in the other by its call.
 struct CallNode {
     MatchKey key;
     CallNode* match_next = nullptr;
     CallNode* call_next = nullptr;
+    CallNode* call_previous = nullptr;
 };
 struct NodeByCall {
     using Key = CallKey;
     static CallKey key(const CallNode& node) noexcept { return {node.key.communicator, node.key.sequence}; }
     static CallNode*& next(CallNode& node) noexcept { return node.call_next; }
+    static CallNode*& previous(CallNode& node) noexcept { return node.call_previous; }
 };
 
 TEST(MatchTable, AnotherKeyGathersWhatTheWholeKeyTellsApart) {

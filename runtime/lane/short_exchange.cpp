@@ -42,14 +42,17 @@ ShortExchange::~ShortExchange() {
 }
 
 [[gnu::always_inline]] inline std::uint64_t ShortExchange::find_room() const noexcept {
-    const int reader = for_everybody_ ? kEverybody : operation_.communicator().rank;
-    if (!operation_.earlier_have_ended(period_of(*operation_.communicator().group, reader))) return 0;
-    if (for_everybody_) return node::NodeMemory::is_free(own_entries_[entry_]) ? 1 : 0;
-    for (std::uint64_t left = unpublished_, next; left != 0; left &= ~next) {
-        next = std::bit_floor(left);
-        if (node::NodeMemory::is_free(entry_for(std::countr_zero(next)))) return next;
+    std::uint64_t room = 0;
+    if (for_everybody_) {
+        if (node::NodeMemory::is_free(own_entries_[entry_])) room = 1;
+    } else {
+        for (std::uint64_t left = unpublished_; left != 0 && room == 0; left &= ~std::bit_floor(left))
+            if (node::NodeMemory::is_free(entry_for(std::countr_zero(std::bit_floor(left))))) room = std::bit_floor(left);
     }
-    return 0;
+    // Where many operations wait, mostly their entries are taken. That shows at one look, and the second question takes a search.
+    if (room == 0) return 0;
+    const int reader = for_everybody_ ? kEverybody : operation_.communicator().rank;
+    return operation_.earlier_have_ended(period_of(*operation_.communicator().group, reader)) ? room : 0;
 }
 
 std::uint64_t ShortExchange::find_free() const noexcept { return find_room(); }

@@ -108,10 +108,8 @@ void Communicator::Implementation::refuse_buffer(std::uint64_t bytes, const char
 std::string Communicator::Implementation::describe(const Transfer& transfer) const {
     const bool sends = transfer.direction == Transfer::Direction::send;
     const runtime::Group& group = *state.group;
-    int peer = transfer.peer();
-    if (!group.world.empty()) peer = static_cast<int>(std::find(group.world.begin(), group.world.end(), peer) - group.world.begin());
     return fmt::format("{} {} bytes with tag {} {} rank {} of {}", sends ? "send of" : "receive of", transfer.buffer.size, transfer.key.tag,
-                       sends ? "to" : "from", peer, group.name);
+                       sends ? "to" : "from", group.rank_of(transfer.peer()), group.name);
 }
 
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout) {

@@ -95,9 +95,10 @@ class Process : public std::enable_shared_from_this<Process> {
     bool share_boards(const Group& group) const;
     /// Whether all members of the group have node memory in common. A group of one rank needs none. All members get the same answer.
     bool share_node(const Group& group) const { return group.size == 1 || (node_ && node_->holds(group)); }
-    /// Sets what follows from the job: the nodes of a new group, and the costs.
+    /// Sets what follows from the members of a new group and from the job: the order of world ranks, the nodes, and the costs.
     void complete(Group& group) const {
         group.costs = &costs_;
+        sort_members(group);
         find_nodes(group, sharing_);
     }
     /// For example "rank 3 on host a".

@@ -109,12 +109,6 @@ std::string Engine::name_of(int rank) const {
     return fmt::format("rank {} on host {}", rank, options_.hosts[static_cast<std::size_t>(rank)]);
 }
 
-int Engine::rank_in(const Group& group, int world_rank) noexcept {
-    if (group.world.empty()) return world_rank < group.size ? world_rank : -1;
-    const auto found = std::find(group.world.begin(), group.world.end(), world_rank);
-    return found == group.world.end() ? -1 : static_cast<int>(found - group.world.begin());
-}
-
 Error Engine::dead(int rank) const {
     const Peers::Trouble* trouble = peers_.find(rank);
     if (ended_ && (!trouble || trouble->what.empty())) return *ended_;
@@ -147,7 +141,7 @@ void Engine::add(CommunicatorState& communicator) {
     };
     if (ended_) break_it(*ended_);
     peers_.for_each_gone([&](int peer) {
-        if (rank_in(*communicator.group, peer) >= 0) break_it(dead(peer));
+        if (communicator.group->rank_of(peer) >= 0) break_it(dead(peer));
     });
     if (communicator.broken) let_go_of_broken(communicator);
 }
@@ -286,7 +280,7 @@ void Engine::on_deferred(const CollectiveHeader& header) {
 [[gnu::noinline]] void Engine::finish_notice(const Transfer& transfer) {
     Operation& operation = *transfer.operation;
     if (transfer.direction == Transfer::Direction::receive && operation.arrivals_ && !operation.failed())
-        operation.arrivals_->see(rank_in(*operation.communicator_.group, transfer.peer()));
+        operation.arrivals_->see(operation.communicator_.group->rank_of(transfer.peer()));
 }
 
 // Finishes a point-to-point transfer that was offered, or that has a watcher.

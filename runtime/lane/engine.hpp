@@ -336,7 +336,6 @@ class alignas(64) Engine final : public transport::Sink {
     }
     Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const;
-    static int rank_in(const Group& group, int world_rank) noexcept;
 
     static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;

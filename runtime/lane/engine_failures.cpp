@@ -91,7 +91,7 @@ void Engine::bury(int peer, const std::string& what) {
     const Error error = dead(peer);
     fail_posted(peer, error);
     communicators_.for_each([&](CommunicatorState& communicator) {
-        if (rank_in(*communicator.group, peer) < 0) return;
+        if (communicator.group->rank_of(peer) < 0) return;
         active_.for_each([&](Operation& operation) {
             if (&operation.communicator_ == &communicator && !operation.failed())
                 fail(operation, Error(error.code(), fmt::format("{}: {}", operation.describe(), error.what()), peer));
@@ -101,7 +101,7 @@ void Engine::bury(int peer, const std::string& what) {
     });
     // Includes communicators that this rank has destroyed.
     if (node_) {
-        node_->withdraw([&](const Group& group, std::uint64_t) { return rank_in(group, peer) >= 0; });
+        node_->withdraw([&](const Group& group, std::uint64_t) { return group.rank_of(peer) >= 0; });
         node_->mappings().forget();  // those of the peer would keep its memory
     }
     for (Transfer* transfer : *undecided) finish_failed(*transfer, error);

@@ -240,7 +240,7 @@ bool Engine::fits(Transfer& transfer, const Call& call, int caller, std::uint64_
     if (transfer.operation && transfer.operation->call_.own_sizes && transfer.operation->call_.root < 0) [[unlikely]] {
         Operation& operation = *transfer.operation;
         const std::uint64_t counted = transfer.buffer.size;
-        const int member = rank_in(*operation.communicator_.group, transfer.peer());
+        const int member = operation.communicator_.group->rank_of(transfer.peer());
         finish(transfer);
         mismatch_of_sizes(operation, member, counted, size);
         return false;
@@ -269,7 +269,7 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
     // The sizes have been compared already: by both groups, or in node memory, where some of the ranks exchange data.
     if ((group.first_group > 0 && call.root < 0) || operation.ranks_.of) return true;
     const Block* const blocks = operation.arguments_.blocks;
-    const int member = rank_in(group, peer);
+    const int member = group.rank_of(peer);
     // Between two groups these are the blocks of the root's other group.
     const int number = member - (call.root < group.first_group ? group.first_group : 0);
     const std::uint64_t at_root = blocks ? blocks[number].size : size;

@@ -73,7 +73,7 @@ void Engine::tell_entered(const CollectiveHeader& probe, bool arrived, std::span
 
 void Engine::on_entered(const CollectiveHeader& header) {
     Operation* operation = find_active(header.base.communicator, header.sequence);
-    const int member = operation ? rank_in(*operation->communicator_.group, header.base.source) : -1;
+    const int member = operation ? operation->communicator_.group->rank_of(header.base.source) : -1;
     if (member < 0 || operation->failed()) return;
     if ((header.base.flags & kHasArrived) && operation->arrivals_) {
         std::erase(operation->arrivals_->unseen_, member);
@@ -89,7 +89,7 @@ void Engine::on_entered(const CollectiveHeader& header) {
 void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source,
                                 int whose) {
     const Group& group = *communicator.group;
-    const int own = whose < 0 ? communicator.rank : rank_in(group, whose);
+    const int own = whose < 0 ? communicator.rank : group.rank_of(whose);
     const Operation* const operation = find_active(group.id, sequence);
     const Block* const blocks = operation ? operation->arguments_.blocks : nullptr;
     std::string what = fmt::format("other sizes than rank {}", own);
@@ -102,7 +102,7 @@ void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t s
                        Error(ErrorCode::mismatch,
                              fmt::format("the calls at sequence {} of communicator {} do not match: in {} rank {} counts {}. All ranks "
                                          "must give the same size for each rank's block",
-                                         sequence, group.name, to_string(mine), rank_in(group, source), what),
+                                         sequence, group.name, to_string(mine), group.rank_of(source), what),
                              source),
                        true);
 }
@@ -110,7 +110,7 @@ void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t s
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
     if (mine.counts_others(other)) return mismatch_of_counts(communicator, sequence, mine, other, source, whose);
     const Group& group = *communicator.group;
-    int first = whose < 0 ? communicator.rank : rank_in(group, whose), second = rank_in(group, source);
+    int first = whose < 0 ? communicator.rank : group.rank_of(whose), second = group.rank_of(source);
     const Call *first_call = &mine, *second_call = &other;
     if (second < first) {
         std::swap(first, second);

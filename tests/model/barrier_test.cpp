@@ -185,6 +185,7 @@ class Crowd {
             for (int rank = 0; rank < ranks; ++rank) group->world.push_back(rank);
             for (std::size_t i = group->world.size(); i > 1; --i) std::swap(group->world[i - 1], group->world[random.below(i)]);
             group->world.resize(1 + random.below(static_cast<std::uint64_t>(ranks / 3)));
+            sort_members(*group);
             group->size = static_cast<int>(group->world.size());
             group->first_slot.assign(group->world.size(), slot);
             slot += group->world.size();

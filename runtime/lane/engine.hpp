@@ -136,9 +136,9 @@ class alignas(64) Engine final : public transport::Sink {
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }
-    /// How many table entries the engine has looked at (MatchTable::steps()). Tests use it to check the cost of searches.
+    /// How many entries of tables and lists the engine has looked at (MatchTable::steps()). Tests use it to check the cost of searches.
     std::uint64_t steps() const noexcept {
-        return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps();
+        return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + overtaking_steps_;
     }
     /// The value of Communicators::ambiguous().
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }
@@ -174,6 +174,7 @@ class alignas(64) Engine final : public transport::Sink {
     // matching
     void deliver(const Incoming& message);
     void receive_message(Incoming& message, std::span<const std::byte> header) noexcept;
+    void set_aside(PeerState& peer, EarlyMessage& early);
     void deliver_overtaking(PeerState& peer);
     EarlyMessage& keep(const Incoming& message);
     void discard(const Incoming& message);
@@ -372,7 +373,7 @@ class alignas(64) Engine final : public transport::Sink {
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     bool lands_waiting_ = false;  ///< land_waiting() is running.
-    std::uint64_t words_under_way_ = 0;
+    std::uint64_t words_under_way_ = 0, overtaking_steps_ = 0;
     Nanoseconds asked_around_ = 0;  ///< When tick() last looked at operations.
     SignsOfLife* signs_of_life_ = nullptr;
     Nanoseconds next_look_ = 0;          ///< When to look for signs of life again.

@@ -110,9 +110,7 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
     if (direct) {
         PeerState& peer = peers_[base.source];
         if (base.ordinal != peer.expected) {
-            EarlyMessage& early = keep(message);
-            early.next = peer.overtaking;
-            peer.overtaking = &early;
+            set_aside(peer, keep(message));
             return;
         }
         ++peer.expected;
@@ -125,15 +123,33 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
     on_control(message.header, message.payload);
 }
 
+// Inserts the message into the list of those that came before their turn. The list has the order of the stream. What is missing mostly comes
+// another way, so the messages come in this order, too: the place of each is looked for from the end on. `previous` of the first one is the
+// last one.
+void Engine::set_aside(PeerState& peer, EarlyMessage& early) {
+    EarlyMessage* const first = peer.overtaking;
+    if (!first) {
+        peer.overtaking = early.previous = &early;
+        return;
+    }
+    const auto distance = [&](const EarlyMessage& one) { return one.ordinal - peer.expected; };  // modulo 2^32
+    const bool leads = distance(early) < distance(*first);
+    EarlyMessage* before = first->previous;
+    for (; !leads && distance(early) < distance(*before); before = before->previous) ++overtaking_steps_;
+    early.previous = before;
+    early.next = leads ? first : std::exchange(before->next, &early);
+    (early.next ? early.next : first)->previous = &early;
+    if (leads) peer.overtaking = &early;
+}
+
 void Engine::deliver_overtaking(PeerState& peer) {
-    for (EarlyMessage** link_to = &peer.overtaking; *link_to;) {
-        EarlyMessage& early = **link_to;
-        if (early.ordinal != peer.expected) {
-            link_to = &early.next;
-            continue;
-        }
-        *link_to = early.next;
-        early.next = nullptr;
+    while (peer.overtaking) {
+        EarlyMessage& early = *peer.overtaking;
+        ++overtaking_steps_;
+        if (early.ordinal != peer.expected) return;
+        if (early.next) early.next->previous = early.previous;
+        peer.overtaking = std::exchange(early.next, nullptr);
+        early.previous = nullptr;
         ++peer.expected;
         if (early.dropped) {
             free_early(early);
@@ -146,7 +162,6 @@ void Engine::deliver_overtaking(PeerState& peer) {
             if (!peeks_.empty()) show(early);
             if (early.stage == EarlyMessage::Stage::offered) land(early);
         }
-        link_to = &peer.overtaking;  // the next message in the stream may stand anywhere in the list
     }
 }
 

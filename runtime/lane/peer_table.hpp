@@ -21,7 +21,8 @@ struct PeerState {
     std::uint32_t owed = 0;              ///< Bytes of the peer's eager messages that were consumed here and are to be given back.
     std::uint32_t sent = 0;              ///< Point-to-point messages that were sent to the peer.
     std::uint32_t expected = 0;          ///< Point-to-point messages from the peer that were taken in order.
-    EarlyMessage* overtaking = nullptr;  ///< Point-to-point messages that came before a message sent earlier.
+    /// Point-to-point messages that came before a message sent earlier, in the order of the stream (Engine::set_aside()).
+    EarlyMessage* overtaking = nullptr;
     node::Outbox* outbox = nullptr;      ///< The way of short messages to a peer that shares memory, once there have been some.
     std::uint16_t told = 0, heard = 0;   ///< Control messages to and from the peer that letters must not overtake (modulo 65536).
     std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.

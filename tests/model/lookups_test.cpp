@@ -88,5 +88,29 @@ TEST(Lookups, CostALateRootTheSameHoweverManyRanksWait) {
         }
 }
 
+// The first message comes last. The others wait for it, because messages of a peer are received in the order in which they were sent.
+std::uint64_t steps_of_overtaken_message(int count) {
+    Simulation simulation({});
+    runtime::Engine& engine = simulation.engine(0);
+    runtime::MessageHeader header;
+    header.communicator = simulation.world(0).group->id;
+    header.source = 1;
+    const auto come = [&](int ordinal) {
+        header.ordinal = static_cast<std::uint32_t>(ordinal);
+        header.tag = header.ordinal;
+        engine.on_message(std::as_bytes(std::span(&header, 1)), {});
+    };
+    for (int ordinal = 1; ordinal < count; ++ordinal) come(ordinal);
+    EXPECT_EQ(engine.early_messages(), 0u);
+    come(0);
+    EXPECT_EQ(engine.early_messages(), static_cast<std::uint64_t>(count));
+    return engine.steps() / static_cast<std::uint64_t>(count);
+}
+
+TEST(Lookups, CostAMessageTheSameHoweverManyHaveOvertakenIt) {
+    const std::uint64_t few = steps_of_overtaken_message(50), many = steps_of_overtaken_message(3000);
+    EXPECT_LE(many, 2 * few + 10);
+}
+
 }  // namespace
 }  // namespace rollcall::model_test

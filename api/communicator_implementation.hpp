@@ -220,7 +220,7 @@ struct ROLLCALL_HIDDEN Request::Implementation {
     std::optional<runtime::Operation> operation;
     Layout layout;  ///< If the operation points into one.
     Nanoseconds own_deadline = kNever;
-    Timeout own_timeout = kForever;  ///< The timeout that gave `own_deadline`.
+    std::optional<Timeout> own_timeout;  ///< The timeout that gave `own_deadline`, which is kNever for kForever, too.
 };
 
 /// Takes the result of an operation that is done, and destroys it. Throws the error with which it failed.

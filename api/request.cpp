@@ -41,7 +41,7 @@ Timeout checked_timeout(Timeout timeout) {
 
 void Request::Implementation::limit(const std::optional<Timeout>& timeout) {
     if (!timeout) return;
-    own_timeout = *timeout;
+    own_timeout = timeout;
     own_deadline = deadline_after(*timeout);
 }
 
@@ -50,12 +50,12 @@ void Request::Implementation::give_up(Timeout after) {
 }
 
 void Request::Implementation::expire() {
-    if (own_deadline != kNever && !waitable().done() && monotonic_now() >= own_deadline) give_up(own_timeout);
+    if (own_deadline != kNever && !waitable().done() && monotonic_now() >= own_deadline) give_up(*own_timeout);
 }
 
 bool Request::Implementation::wait(Timeout timeout) {
     if (own_deadline == kNever || own_deadline >= deadline_of(timeout)) return lane().wait(waitable(), timeout);
-    if (!lane().wait(waitable(), time_until(own_deadline))) give_up(own_timeout);
+    if (!lane().wait(waitable(), time_until(own_deadline))) give_up(*own_timeout);
     return true;
 }
 
@@ -91,7 +91,7 @@ Received Request::wait(Timeout timeout) {
 
 Received Request::wait() {
     if (!implementation_) return {};
-    return wait(implementation_->own_deadline != kNever ? kForever : implementation_->communicator->deadline({}));
+    return wait(implementation_->own_timeout ? kForever : implementation_->communicator->deadline({}));
 }
 
 std::optional<Received> Request::wait_for(Timeout timeout) {
@@ -130,6 +130,7 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
     std::vector<std::size_t> indices;
     Nanoseconds first_own = kNever;
     Implementation* last = nullptr;
+    bool all_have_own = true;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         if (!requests[i]) continue;
         last = requests[i].implementation_.get();
@@ -137,9 +138,10 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
         waitables.push_back(&last->waitable());
         indices.push_back(i);
         first_own = std::min(first_own, last->own_deadline);
+        all_have_own = all_have_own && last->own_timeout;
     }
     if (!last) throw Error(ErrorCode::invalid_argument, "wait_any: there is no request to wait for: all are empty");
-    const Timeout limit = last->communicator->deadline(timeout);
+    const Timeout limit = !timeout && all_have_own ? kForever : last->communicator->deadline(timeout);
     const Nanoseconds deadline = deadline_of(limit);
     const int first = last->lane().wait_any(waitables, time_until(std::min(deadline, first_own)));
     if (first >= 0) return indices[static_cast<std::size_t>(first)];
@@ -152,7 +154,8 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
                                                 format_duration(static_cast<double>(limit.count()) * 1e-9)));
 }
 
-// There is one deadline for all requests. No request is abandoned before the others have had their time, too.
+// There is one deadline for all requests; the setting is none for those that were given one of their own. No request is abandoned before
+// the others have had their time, too.
 void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeout) {
     if (timeout) checked_timeout(*timeout);
     const auto one = std::find_if(requests.begin(), requests.end(), [](const Request& request) { return bool(request); });
@@ -166,7 +169,8 @@ void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeo
         Implementation& waiting = *request.implementation_;
         waiting.communicator->process->check_not_forked();
         ++count;
-        if (!waiting.wait(time_until(deadline))) late.push_back(&waiting);
+        const bool only_own = !timeout && waiting.own_timeout;
+        if (!waiting.wait(only_own ? kForever : time_until(deadline))) late.push_back(&waiting);
     }
     if (!late.empty()) {
         const std::string which = fmt::format("{} of the {} requests of wait_all (the first: {})", late.size(), count, late[0]->describe());

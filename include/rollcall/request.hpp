@@ -30,7 +30,8 @@ struct Received {
 /// even if another rank does not answer.
 ///
 /// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send() and
-/// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}.
+/// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}. With kForever it never
+/// passes; then the setting ROLLCALL_TIMEOUT does not count for the request either.
 ///
 /// Threads: one thread at a time may use a request. Different threads may use different requests.
 class ROLLCALL_EXPORT Request {
@@ -68,14 +69,15 @@ class ROLLCALL_EXPORT Request {
     bool cancel();
 
     /// Waits until one of the requests is done, and returns its index. The request keeps its result for wait() or test(), which then return
-    /// at once. Empty requests do not count. Without `timeout`, the setting ROLLCALL_TIMEOUT counts. Throws Error{invalid_argument} if all
-    /// requests are empty, and Error{timeout} when the time is over; nothing is abandoned then. A request whose own deadline passes is
-    /// abandoned and counts as done. For many requests use a CompletionQueue (completion_queue.hpp).
+    /// at once. Empty requests do not count. Without `timeout`, the setting ROLLCALL_TIMEOUT counts, unless all requests have deadlines of
+    /// their own. Throws Error{invalid_argument} if all requests are empty, and Error{timeout} when the time is over; nothing is abandoned
+    /// then. A request whose own deadline passes is abandoned and counts as done. For many requests use a CompletionQueue
+    /// (completion_queue.hpp).
     static std::size_t wait_any(std::span<Request> requests, std::optional<Timeout> timeout = {});
     /// Waits for all requests, within one `timeout` for all of them, and within their own deadlines. Without `timeout`, the setting
-    /// ROLLCALL_TIMEOUT counts. When the time is over, the requests that are not done are abandoned and fail with Error{timeout}, which
-    /// says how many there are. After all requests have ended, throws the failure of the first one in the list that failed. All requests
-    /// are empty afterwards.
+    /// ROLLCALL_TIMEOUT counts for the requests that have no deadline of their own. When the time is over, the requests that are not done
+    /// are abandoned and fail with Error{timeout}, which says how many there are. After all requests have ended, throws the failure of the
+    /// first one in the list that failed. All requests are empty afterwards.
     static void wait_all(std::span<Request> requests, std::optional<Timeout> timeout = {});
 
     struct Implementation;

@@ -45,6 +45,9 @@ TEST(Messages, WithoutLanding) {
                    {.environment = {"ROLLCALL_LANDING_BYTES=0"}, .launcher = {}});
 }
 TEST(Messages, DefaultTimeouts) { expect_success(2, {"default_timeouts"}, {.environment = {"ROLLCALL_TIMEOUT=2s"}, .launcher = {}}); }
+TEST(Messages, ForEverInSpiteOfTheSetting) {
+    expect_success(2, {"for_ever_in_spite_of_the_setting"}, {.environment = {"ROLLCALL_TIMEOUT=1s"}, .launcher = {}});
+}
 // More messages wait at their sender than it may announce.
 TEST(Messages, SizesOfWhatWaitsAtItsSender) {
     for (const char* landing : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=20000"})

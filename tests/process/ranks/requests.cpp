@@ -165,6 +165,45 @@ ROLLCALL_SCENARIO(default_timeouts) {
     world.barrier(kPatience);
 }
 
+// With ROLLCALL_TIMEOUT, which does not count for requests that were given kForever. Each thread waits for longer than that, in its own way.
+ROLLCALL_SCENARIO(for_ever_in_spite_of_the_setting) {
+    const Communicator& world = scene.world;
+    constexpr int kMessages = 4;
+    if (scene.rank == 1) {
+        scene.await(0, kMessages + 1);
+        std::this_thread::sleep_for(milliseconds(1300));
+        for (Tag tag = 0; tag < kMessages; ++tag) world.send(static_cast<int>(tag) + 10, 0, tag, kPatience);
+        world.barrier(kPatience);
+    } else {
+        in_threads(kMessages + 1, [&](int thread) {
+            int got = -1, never = -1;
+            std::vector<Request> requests;
+            const bool calls = thread == kMessages;
+            if (calls)
+                requests.push_back(world.start_barrier({.algorithm = {}, .segment_bytes = {}, .timeout = kForever}));
+            else
+                requests.push_back(world.start_receive(got, 1, static_cast<Tag>(thread), kForever));
+            scene.at(0).fetch_add(1);
+            if (calls || thread == 0) {
+                requests[0].wait();
+            } else if (thread == 1) {
+                check(Request::wait_any(requests) == 0, "wait_any gave another request");
+                requests[0].wait();
+            } else if (thread == 2) {
+                Request::wait_all(requests);
+            } else {
+                // It counts for the other request.
+                requests.push_back(world.start_receive(never, 1, 100));
+                expect_error(ErrorCode::timeout, "wait_any", [&] { Request::wait_any(requests); });
+                const Error error = expect_error(ErrorCode::timeout, "wait_all", [&] { Request::wait_all(requests); });
+                check(says(error, "1 of the 2 requests"), "it says '{}'", error.what());
+            }
+            if (!calls) check(got == thread + 10, "thread {} got {}", thread, got);
+        });
+    }
+    world.barrier(kPatience);
+}
+
 // The size of the next message is known before it is received, and the message stays. Words: how many are sent at a time.
 ROLLCALL_SCENARIO(next_sizes) {
     const Communicator& world = scene.world;

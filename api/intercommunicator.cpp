@@ -78,6 +78,9 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
         check(given.data.data, given.data.size);
         check(given.contribution.data, given.contribution.size);
         check(given.result.data, given.result.size);
+        const bool may_coincide = call.root || call.operation == IntergroupOperation::allreduce;
+        if (!may_coincide && given.contribution.size > 0 && given.data.size > 0 && given.contribution.data == given.data.data)
+            refuse(call, "the data received would overwrite the data to send: give the result a buffer of its own");
     }
     void check_reduction(const IntergroupCall& call) const {
         std::string wrong = what_is_wrong(call.reduction);

@@ -178,7 +178,7 @@ rollcall_status rollcall_plan_intergroup_allreduce(const rollcall_intercommunica
 /** \} */
 /** \{
  * Gives each rank the blocks of all ranks of the other group, in rank order, in `all`. `block` is the rank's own block. The blocks of a
- * group have one size. `all_bytes` is the size of all blocks of the other group. */
+ * group have one size. `all_bytes` is the size of all blocks of the other group. `block` and `all` must not overlap. */
 rollcall_status rollcall_intergroup_allgather(const rollcall_intercommunicator* between, const void* block, uint64_t bytes, void* all,
                                               uint64_t all_bytes, const rollcall_collective_options* options);
 rollcall_status rollcall_start_intergroup_allgather(const rollcall_intercommunicator* between, const void* block, uint64_t bytes, void* all,
@@ -204,7 +204,7 @@ rollcall_status rollcall_plan_intergroup_allgather_blocks(const rollcall_interco
 /** \} */
 /** \{
  * Sends a block from each rank to each rank of the other group. `data` has a block for each of them, `bytes` bytes together. `all`, of
- * `all_bytes` bytes, gets a block from each. */
+ * `all_bytes` bytes, gets a block from each. `data` and `all` must not overlap. */
 rollcall_status rollcall_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,
                                              uint64_t all_bytes, const rollcall_collective_options* options);
 rollcall_status rollcall_start_intergroup_alltoall(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, void* all,

@@ -39,7 +39,7 @@ struct ConnectOptions {
 /// same collective calls, in the same order, one at a time. Each collective operation has three forms: x() returns when this rank's part is
 /// done, start_x() returns at once with a Request, and plan_x() prepares an operation that the program repeats and returns a Plan. start_
 /// and plan_ functions refuse temporaries that are not views, because the data must stay in place until the operation is done, or as long
-/// as the plan exists.
+/// as the plan exists. What is read and what is written must not overlap, but in an allreduce they may be the same elements.
 class ROLLCALL_EXPORT Intercommunicator {
   public:
     /// \{
@@ -253,7 +253,7 @@ class ROLLCALL_EXPORT Intercommunicator {
 
     /// \{
     /// Combines the elements of each group in rank order, and gives the result to all ranks of the other group. All ranks of both groups
-    /// bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}.
+    /// bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}. They may be the same.
     template <Readable C, detail::WritableResultOf<C> D>
     void allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
         call(detail::reduced(contribution, result, function), options);
@@ -271,7 +271,8 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \{
     /// Gives each rank the blocks of all ranks of the other group, in rank order, in `all`. `block` is this rank's own block, of `bytes`
     /// bytes. All blocks of a group have the same size. The sizes of the two groups may differ, and may be 0. `all_bytes` is the size of
-    /// `all`, a multiple of remote_size(), else Error{invalid_argument}: remote_size() times the block size of the other group.
+    /// `all`, a multiple of remote_size(), else Error{invalid_argument}: remote_size() times the block size of the other group. `block` and
+    /// `all` must not overlap; Error{invalid_argument} if they begin at the same address.
     /// (Kang, Träff et al., "Scalable algorithms for MPI intergroup allgather and allgatherv".)
     void allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer all, std::uint64_t all_bytes,
                    const CollectiveOptions& options = {}) const {
@@ -311,7 +312,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// Sends a block from each rank to each rank of the other group. `blocks`, of `bytes` bytes, has a block for each rank of the other
     /// group, in rank order. `all`, of `all_bytes` bytes, gets a block from each of them, in rank order. All blocks that a group sends have
     /// the same size. The sizes of the two groups may differ, and may be 0. `bytes` and `all_bytes` are multiples of remote_size(), else
-    /// Error{invalid_argument}.
+    /// Error{invalid_argument}. `blocks` and `all` must not overlap; Error{invalid_argument} if they begin at the same address.
     void alltoall(ConstBytePointer blocks, std::uint64_t bytes, BytePointer all, std::uint64_t all_bytes,
                   const CollectiveOptions& options = {}) const {
         call({detail::IntergroupOperation::alltoall, blocks.get(), all.get(), bytes, all_bytes}, options);

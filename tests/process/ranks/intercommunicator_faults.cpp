@@ -41,7 +41,26 @@ ROLLCALL_SCENARIO(wrong_intercommunicators) {
     const std::vector<int> short_list(is_first ? 1 : 0, 1);
     expect_error(ErrorCode::invalid_argument, "a list that is too short",
                  [&] { between.alltoall(block, Blocks(short_list), all, Blocks(short_list)); });
+    const auto overwrites = [&](const char* what, const std::function<void()>& call) {
+        const Error error = expect_error(ErrorCode::invalid_argument, what, call);
+        check(std::string(error.what()).find("would overwrite") != std::string::npos, "it says '{}'", error.what());
+    };
+    void* const same = all.data();
+    const std::uint64_t bytes_of_block = block.size() * sizeof(int), bytes_of_all = all.size() * sizeof(int);
+    const std::vector<int> own_counts(is_first ? 2 : 1, 10);
+    overwrites("an alltoall in place", [&] { between.alltoall(all, all); });
+    overwrites("a started alltoall in place", [&] { between.start_alltoall(all, all); });
+    overwrites("an alltoall of own sizes in place", [&] { between.alltoall(all, Blocks(own_counts), all, Blocks(own_counts)); });
+    overwrites("an allgather in place", [&] { between.allgather(same, bytes_of_block, same, bytes_of_all); });
+    between.alltoall(same, 0, same, 0);
     between.allgather(block, all);  // Nothing of the wrong calls reached any rank.
+
+    // An allreduce may be in place.
+    for (const std::size_t count : {1, 1000, 300'000}) {
+        std::vector<int> elements(count, scene.rank);
+        between.allreduce(elements, elements, sum);
+        check(elements == std::vector<int>(count, is_first ? 3 : 0), "an allreduce of {} elements in place", count);
+    }
 
     // Groups that count different sizes, and ranks that call different operations.
     const auto differs = [&](const std::string& what, const std::function<void(const Intercommunicator&)>& call) {

@@ -3,8 +3,8 @@
 // processor. Where Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop, which
 // the compiler may vectorise.
 //
-// Every processor computes the same bits. Minima are comparisons, so that a NaN is treated alike in all lanes. No operations are fused
-// (-ffp-contract=off). Halves are converted by integer arithmetic.
+// Every processor computes the same bits. Minima are comparisons, so that NaNs and zeros are treated alike in all lanes and in any order. No
+// operations are fused (-ffp-contract=off). Halves are converted by integer arithmetic.
 #include "collectives/reductions/kernels.hpp"
 
 #include <bit>
@@ -83,6 +83,7 @@ inline constexpr bool kIsFloating<double> = true;
 
 template <Operator kOperator>
 struct Combine {
+    static constexpr bool kIsExtreme = kOperator == Operator::minimum || kOperator == Operator::maximum;
     /// Whether there is a form for vectors of T.
     template <class T>
     static constexpr bool has_wide() {
@@ -94,8 +95,13 @@ struct Combine {
         using W = typename WrappingOf<T>::Type;
         if constexpr (kOperator == Operator::sum) return static_cast<T>(static_cast<W>(left) + static_cast<W>(right));
         if constexpr (kOperator == Operator::product) return static_cast<T>(static_cast<W>(left) * static_cast<W>(right));
-        if constexpr (kOperator == Operator::minimum) return right < left ? right : left;
-        if constexpr (kOperator == Operator::maximum) return left < right ? right : left;
+        if constexpr (kIsExtreme && kIsFloating<T>) {
+            const hn::CappedTag<T, 1> kOne;
+            return hn::GetLane(wide(hn::Set(kOne, left), hn::Set(kOne, right)));
+        } else {
+            if constexpr (kOperator == Operator::minimum) return right < left ? right : left;
+            if constexpr (kOperator == Operator::maximum) return left < right ? right : left;
+        }
         if constexpr (kOperator == Operator::logical_and) return static_cast<T>(left != 0 && right != 0);
         if constexpr (kOperator == Operator::logical_or) return static_cast<T>(left != 0 || right != 0);
         if constexpr (kOperator == Operator::logical_xor) return static_cast<T>((left != 0) != (right != 0));
@@ -107,11 +113,29 @@ struct Combine {
     static V wide(V left, V right) {
         if constexpr (kOperator == Operator::sum) return hn::Add(left, right);
         if constexpr (kOperator == Operator::product) return hn::Mul(left, right);
+        if constexpr (kIsExtreme && kIsFloating<hn::TFromV<V>>) return extreme(left, right);
         if constexpr (kOperator == Operator::minimum) return hn::IfThenElse(hn::Lt(right, left), right, left);
         if constexpr (kOperator == Operator::maximum) return hn::IfThenElse(hn::Lt(left, right), right, left);
         if constexpr (kOperator == Operator::bitwise_and) return hn::And(left, right);
         if constexpr (kOperator == Operator::bitwise_or) return hn::Or(left, right);
         if constexpr (kOperator == Operator::bitwise_xor) return hn::Xor(left, right);
+    }
+
+  private:
+    /// The minimum or maximum of numbers that may be NaN. It is the same for (left, right) and (right, left): of two zeros the minimum has
+    /// the sign bit if one of them has it, the maximum if both have it. A NaN gives always the same NaN, so that the bits do not depend on
+    /// which of several it was.
+    template <class V>
+    static V extreme(V left, V right) {
+        const auto is_less = hn::Lt(left, right), is_greater = hn::Lt(right, left), is_equal = hn::Eq(left, right);
+        const V nan = hn::NaN(hn::DFromV<V>());
+        if constexpr (kOperator == Operator::minimum) {
+            const V alike = hn::IfThenElse(is_equal, hn::Or(left, right), nan);
+            return hn::IfThenElse(is_less, left, hn::IfThenElse(is_greater, right, alike));
+        } else {
+            const V alike = hn::IfThenElse(is_equal, hn::And(left, right), nan);
+            return hn::IfThenElse(is_less, right, hn::IfThenElse(is_greater, left, alike));
+        }
     }
 };
 
@@ -241,15 +265,28 @@ float as_float(std::uint16_t bits) {
 inline float comparable(Float16 value) { return as_float<Half>(value.bits); }
 inline float comparable(BFloat16 value) { return as_float<Brain>(value.bits); }
 
+template <class T>
+bool is_nan(T value) {
+    if constexpr (kIsFloating<T>) return __builtin_isnan(value);
+    return false;
+}
+template <class T>
+bool has_sign(T value) {
+    if constexpr (kIsFloating<T>) return __builtin_signbit(value);
+    return value < T{};
+}
+
 template <class T, bool kMaximum>
 void locate(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     expect_possible(count);
     for (std::uint64_t i = 0; i < count; ++i) {
         const auto a = load<Located<T>>(left, i), b = load<Located<T>>(right, i);
         const auto one = comparable(a.value), other = comparable(b.value);
-        const bool is_better = kMaximum ? one < other : other < one;
-        const bool is_first = one == other && b.location < a.location;
-        store<Located<T>>(into, i, is_better || is_first ? b : a);
+        const bool is_better = (kMaximum ? one < other : other < one) || (is_nan(other) && !is_nan(one));
+        const bool is_first = (one == other || (is_nan(one) && is_nan(other))) && b.location < a.location;
+        // Of two zeros in the same place the one that a minimum or maximum gives.
+        const bool is_zero = one == other && b.location == a.location && (kMaximum ? has_sign(one) : has_sign(other));
+        store<Located<T>>(into, i, is_better || is_first || is_zero ? b : a);
     }
 }
 

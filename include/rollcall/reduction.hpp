@@ -37,8 +37,9 @@ enum class ElementType : std::uint8_t {
     complex128  ///< Two float64.
 };
 
-/// The operators. Minimum and maximum keep the element of the lower rank if two elements do not compare (NaN). Logical operators give 1 or
-/// 0. Integers wrap on overflow. is_defined() says which operator is defined for which type.
+/// The operators. Minimum and maximum give NaN if one of the elements is NaN, whichever rank brings it; the bits of that NaN may be others.
+/// For them -0 is below +0. Logical operators give 1 or 0. Integers wrap on overflow. is_defined() says which operator is defined for which
+/// type.
 enum class Operator : std::uint8_t {
     sum,
     product,
@@ -50,8 +51,11 @@ enum class Operator : std::uint8_t {
     bitwise_and,
     bitwise_or,
     bitwise_xor,
-    minimum_location,  ///< For Located elements: the one with the smaller value; of equal values, the one with the smaller location.
-    maximum_location,  ///< For Located elements: the one with the larger value; of equal values, the one with the smaller location.
+    /// For Located elements: the one with the smaller value; of equal values, the one with the smaller location. A NaN counts as smaller
+    /// than all numbers, and NaNs as equal. The two zeros are equal.
+    minimum_location,
+    /// The same, with the larger value. A NaN counts as larger than all numbers.
+    maximum_location,
     function           ///< A function of the program.
 };
 
@@ -209,7 +213,8 @@ inline constexpr bool kReduces<ByRank<F>, T> = kReduces<F, T>;
 }  // namespace detail
 
 /// What can combine elements of type T: an operator that is defined for T, or a function T(const T&, const T&). The function must be
-/// noexcept, trivially copyable, at most 16 bytes large with an alignment of at most 8, and associative. The library keeps a copy of it.
+/// noexcept, trivially copyable, at most 16 bytes large with an alignment of at most 8, and associative. It must not call Rollcall
+/// (Reduction::Combine). The library keeps a copy of it; of a plain function it keeps the address.
 template <class F, class T>
 concept Reduces = detail::kReduces<std::remove_cvref_t<F>, T>;
 

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <complex>
 #include <cstring>
+#include <initializer_list>
 #include <limits>
 #include <vector>
 
@@ -52,8 +53,13 @@ T combined(Operator operation, T a, T b) {
     switch (operation) {
         case Operator::sum: return static_cast<T>(a + b);
         case Operator::product: return static_cast<T>(a * b);
-        case Operator::minimum: return b < a ? b : a;
-        case Operator::maximum: return a < b ? b : a;
+        case Operator::minimum:
+        case Operator::maximum:
+            if constexpr (std::is_floating_point_v<T>) {
+                if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+                if (a == b) return (operation == Operator::minimum) == std::signbit(a) ? a : b;  // -0 is below +0
+            }
+            return (operation == Operator::minimum) == (b < a) ? b : a;
         default: break;
     }
     if constexpr (std::is_integral_v<T>) {
@@ -90,8 +96,14 @@ T expected(Operator operation, T a, T b) {
                 return value;
         };
         const auto one = number(a.value), other = number(b.value);
-        const bool better = operation == Operator::minimum_location ? other < one : other > one;
-        return better || (one == other && b.location < a.location) ? b : a;
+        const auto is_nan = [](auto value) { return value != value; };
+        if (is_nan(one) != is_nan(other)) return is_nan(other) ? b : a;
+        const bool is_minimum = operation == Operator::minimum_location;
+        const bool better = is_minimum ? other < one : other > one, alike = one == other || is_nan(one);
+        if (alike && a.location == b.location) {
+            return std::signbit(static_cast<double>(other)) == is_minimum ? b : a;
+        }
+        return better || (alike && b.location < a.location) ? b : a;
     } else if constexpr (requires { a.real(); }) {
         if (operation == Operator::sum) return a + b;
         return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
@@ -103,7 +115,7 @@ T expected(Operator operation, T a, T b) {
 template <class T>
 bool same(T one, T other) {
     if constexpr (requires { one.location; }) {
-        return one == other;
+        return one.location == other.location && same(one.value, other.value);
     } else if constexpr (requires { one.bits; }) {
         if (std::isnan(float_of(one)) && std::isnan(float_of(other))) return true;
     } else if constexpr (std::is_floating_point_v<T>) {
@@ -119,6 +131,10 @@ T random_element(std::mt19937_64& random) {
         if constexpr (requires { T{}.value.bits; }) {
             static constexpr std::uint16_t kBits[] = {0, 0x8000, 0x3C00, 0xBC00, 0x0001, 0x7C00, 0x7F80, 0x7FFF};
             return {{random() % 2 ? kBits[random() % 8] : static_cast<std::uint16_t>(random())}, location};
+        } else if constexpr (std::is_floating_point_v<decltype(T{}.value)>) {
+            using Value = decltype(T{}.value);
+            const Value values[] = {Value(-0.0), 0, 1, -1, std::numeric_limits<Value>::quiet_NaN()};
+            return {values[random() % 5], location};
         } else {
             return {static_cast<decltype(T{}.value)>(random() % 5), location};
         }
@@ -176,6 +192,12 @@ void expect_kernel(std::mt19937_64& random, Operator operation) {
         expect_right(again.data() + shift_a, "into the left one");
         combine(right.data() + shift_b, left.data() + shift_a, right.data() + shift_b, bytes);
         expect_right(right.data() + shift_b, "into the right one");
+        if (operation == Operator::minimum || operation == Operator::maximum) {
+            std::vector<T> forth(count), back(count);
+            combine(forth.data(), a.data(), b.data(), bytes);
+            combine(back.data(), b.data(), a.data(), bytes);
+            ASSERT_TRUE(count == 0 || std::memcmp(forth.data(), back.data(), bytes) == 0) << "the order matters, with " << count;
+        }
         if (testing::Test::HasFatalFailure()) return;
     }
 }
@@ -199,6 +221,51 @@ TEST(Reductions, EveryOperatorOnEveryType) {
                        Located<std::int16_t>, Located<std::int32_t>, Located<std::int64_t>, Located<std::uint8_t>, Located<std::uint16_t>,
                        Located<std::uint32_t>, Located<std::uint64_t>, Located<float>, Located<double>, Located<Float16>,
                        Located<BFloat16>>(random);
+}
+
+// Each pair of these numbers, in both orders and at each place of a vector and of the rest behind it. The result has the same bits anywhere.
+template <class T>
+void expect_any_order(std::initializer_list<T> values) {
+    for (const bool is_minimum : {true, false}) {
+        const Combiner combine = combiner_of(is_minimum ? reduction_of<T>(minimum) : reduction_of<T>(maximum));
+        for (const T& one : values)
+            for (const T& other : values) {
+                T expected;
+                combine(&expected, &one, &other, sizeof(T));
+                const std::vector<T> ones(67, one), others(67, other);
+                for (std::size_t count = 1; count <= ones.size(); ++count) {
+                    std::vector<T> forth(count), back(count);
+                    combine(forth.data(), ones.data(), others.data(), count * sizeof(T));
+                    combine(back.data(), others.data(), ones.data(), count * sizeof(T));
+                    for (const auto& got : {forth, back})
+                        for (const T& element : got) ASSERT_EQ(std::memcmp(&element, &expected, sizeof(T)), 0) << "of " << count;
+                }
+            }
+    }
+}
+template <class T>
+void expect_any_order_of_numbers() {
+    using Limits = std::numeric_limits<T>;
+    expect_any_order<T>(
+        {T(0), T(-0.0), T(1), T(-1), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::denorm_min()});
+    T least, nan = Limits::quiet_NaN();
+    const T one = 1, zero = 0, below = T(-0.0);
+    for (const auto& combine : {combiner_of(reduction_of<T>(minimum)), combiner_of(reduction_of<T>(maximum))}) {
+        combine(&least, &nan, &one, sizeof(T));
+        EXPECT_TRUE(std::isnan(least));
+        combine(&least, &one, &nan, sizeof(T));
+        EXPECT_TRUE(std::isnan(least));
+    }
+    combiner_of(reduction_of<T>(minimum))(&least, &zero, &below, sizeof(T));
+    EXPECT_TRUE(std::signbit(least));
+    combiner_of(reduction_of<T>(maximum))(&least, &below, &zero, sizeof(T));
+    EXPECT_FALSE(std::signbit(least));
+}
+TEST(Reductions, ExtremesOfNotANumberInAnyOrder) {
+    expect_any_order_of_numbers<float>();
+    expect_any_order_of_numbers<double>();
+    expect_any_order<Float16>({{0}, {0x8000}, {0x3C00}, {0xBC00}, {0x7C00}, {0xFC00}, {0x7E00}, {0xFE01}, {0x0001}});
+    expect_any_order<BFloat16>({{0}, {0x8000}, {0x3F80}, {0xBF80}, {0x7F80}, {0xFF80}, {0x7FC0}, {0xFFC1}, {0x0001}});
 }
 
 // Each half there is, plus the smallest one and times one: conversions to and from float are exact, and rounding is right.

@@ -96,6 +96,17 @@ void Collective::refuse_size(const char* form) const {
                             blocks ? fmt::format("{} blocks of ", here.state.group->size) : "", bytes_, collectives::kMostBytes));
 }
 
+void Collective::refuse_null(const runtime::Arguments& given, const char* form) const {
+    const auto check = [&](const auto& argument, const char* parameter) {
+        if (argument.data || argument.size == 0) return;
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: `{}`, of {} bytes, is a null pointer", caller(form),
+                                                             here().state.group->name, parameter, argument.size));
+    };
+    check(given.contribution, row_.combines ? "contribution" : row_.personal ? "data" : "block");
+    check(given.data, row_.combines || row_.personal ? "result" : "data");
+    check(given.result, "block");
+}
+
 [[gnu::always_inline]] inline int Collective::check(const CollectiveOptions& options, const char* form) const {
     const Communicator::Implementation& here = communicator_.checked();
     const int root = row_.has_root ? root_ : -1;
@@ -108,8 +119,8 @@ void Collective::refuse_size(const char* form) const {
 
 [[gnu::always_inline]] inline void Collective::check_buffers(const runtime::Arguments& given, const char* form) const {
     const auto is_missing = [](const auto& argument) { return !argument.data && argument.size > 0; };
-    if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result))
-        Communicator::Implementation::refuse_buffer(bytes_, caller(form).c_str());
+    if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result)) [[unlikely]]
+        refuse_null(given, form);
     if (row_.personal && given.contribution.data && given.contribution.data == given.data.data && given.data.size > 0)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} on {}: the data received would overwrite the data to send: give the result a buffer of its own",

@@ -53,6 +53,8 @@ class Collective {
     void check_reduction(const char* form) const;
     collectives::Situation situation(bool is_planned, const Combiner& combiner) const;
     void check_buffers(const runtime::Arguments& given, const char* form) const;
+    /// One of these buffers is null. The error names its parameter.
+    void refuse_null(const runtime::Arguments& given, const char* form) const;
     std::string caller(const char* form) const;
     [[noreturn]] void refuse_size(const char* form) const;
 

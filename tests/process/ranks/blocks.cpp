@@ -334,7 +334,18 @@ ROLLCALL_SCENARIO(blocks_that_are_none) {
         const std::vector<std::uint64_t> huge(ranks, ~std::uint64_t{0} - 3);
         void* const memory = all.data();
         refused("ends beyond the longest buffer that is possible", [&] { world.scatter(memory, Blocks(huge), memory, 8, 0); });
-        refused("null pointer", [&] { world.scatter(nullptr, Blocks(counts), memory, 10, 0); });
+        refused(fmt::format("scatter on world: `data`, of {} bytes, is a null pointer", 10 * ranks),
+                [&] { world.scatter(nullptr, Blocks(counts), memory, 10, 0); });
+        refused("scatter on world: `block`, of 10 bytes, is a null pointer",
+                [&] { world.scatter(memory, Blocks(counts), nullptr, 10, 0); });
+        refused("gather on world: `block`, of 10 bytes", [&] { world.gather(nullptr, 10, memory, Blocks(counts), 0); });
+        refused(fmt::format("gather on world: `data`, of {} bytes", 10 * ranks),
+                [&] { world.gather(memory, 10, nullptr, Blocks(counts), 0); });
+        refused(fmt::format("alltoall on world: `result`, of {} bytes", 10 * ranks),
+                [&] { world.alltoall(memory, Blocks(counts), nullptr, Blocks(counts)); });
+        refused(fmt::format("alltoall on world: `data`, of {} bytes", 7 * ranks), [&] { world.alltoall(nullptr, memory, 7); });
+        refused("allreduce on world: `result`, of 8 bytes", [&] { world.allreduce(memory, nullptr, 2, reduction_of<int>(sum)); });
+        refused("allreduce on world: `contribution`, of 8 bytes", [&] { world.allreduce(nullptr, memory, 2, reduction_of<int>(sum)); });
         if (scene.size > 1) {
             refused("the blocks of rank 0 (10 from 0 on) and rank 1", [&] { world.gather(own, all, Blocks(counts, offsets), 0); });
             const std::vector<std::uint64_t> half(ranks, (std::uint64_t{1} << 63) - 1);

@@ -51,7 +51,8 @@ typedef enum rollcall_element_type {
     ROLLCALL_COMPLEX128 /**< two double */
 } rollcall_element_type;
 /** A function of the program that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It
- * must be associative. Any thread that moves data may call it. */
+ * must be associative. Any thread that moves data may call it. It must not call Rollcall: that thread holds a lock, for which the call
+ * would wait for ever. */
 typedef void (*rollcall_combine)(void* context, void* into, const void* left, const void* right, uint64_t count);
 /** What is combined and how. Initialise it with ROLLCALL_REDUCTION. */
 typedef struct rollcall_reduction {

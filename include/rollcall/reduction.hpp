@@ -217,18 +217,20 @@ inline constexpr bool kReduces<ByRank<F>, T> = kReduces<F, T>;
 /// noexcept, trivially copyable, at most 16 bytes large with an alignment of at most 8, and associative. It must not call Rollcall
 /// (Reduction::Combine). The library keeps a copy of it; of a plain function it keeps the address.
 template <class F, class T>
-concept Reduces = detail::kReduces<std::remove_cvref_t<F>, T>;
+concept Reduces = detail::kReduces<std::decay_t<F>, T>;
 
 /// Makes the Reduction by which the operator or function `function` combines elements of type T.
 template <class T, class F>
 requires Reduces<F, T> Reduction reduction_of(const F& function) {
+    using Kept = std::decay_t<F>;  // of a plain function, a pointer to it
     Reduction reduction;
-    if constexpr (std::is_nothrow_invocable_r_v<T, const F&, const T&, const T&>) {
+    if constexpr (std::is_nothrow_invocable_r_v<T, const Kept&, const T&, const T&>) {
+        const Kept kept = function;
         reduction.operation = Operator::function;
-        reduction.is_commutative = commutes<F>;
+        reduction.is_commutative = commutes<Kept>;
         reduction.element_bytes = sizeof(T);
         reduction.combine = [](const void* state, void* into, const void* left, const void* right, std::uint64_t count) {
-            const F& combine = *static_cast<const F*>(state);
+            const Kept& combine = *static_cast<const Kept*>(state);
             // Elements may lie at any address.
             for (std::uint64_t i = 0; i < count; ++i) {
                 T one, other;
@@ -238,7 +240,7 @@ requires Reduces<F, T> Reduction reduction_of(const F& function) {
                 std::memcpy(static_cast<std::byte*>(into) + i * sizeof(T), std::addressof(combined), sizeof(T));
             }
         };
-        std::memcpy(reduction.state, std::addressof(function), sizeof(F));
+        std::memcpy(reduction.state, std::addressof(kept), sizeof(Kept));
     } else if constexpr (requires { function.function; }) {
         reduction = reduction_of<T>(function.function);
         reduction.by_rank = true;

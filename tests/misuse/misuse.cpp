@@ -32,6 +32,9 @@ using rollcall::Blocks;
 using PointerArray = std::array<const double*, 2>;
 using DoubleArray = std::array<double, 2>;
 
+[[maybe_unused]] double plain(double a, double b) noexcept { return a + b; }
+[[maybe_unused]] double plain_throwing(double a, double b) { return a + b; }
+
 [[maybe_unused]] void cases(const rollcall::Communicator& world) {
     Vector v(8);
     const Vector constant(8);
@@ -172,6 +175,7 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.allreduce(integers, rollcall::bitwise_and), world.allreduce(v, rollcall::bitwise_and));
     CASE(world.allreduce(v, rollcall::sum), world.allreduce(sample, rollcall::sum));
     CASE(world.allreduce(v, add), world.allreduce(v, throwing));
+    CASE(world.allreduce(v, plain), world.allreduce(v, plain_throwing));
     CASE(world.allreduce(constant, v, rollcall::sum), world.allreduce(constant, rollcall::sum));
     CASE(world.allreduce(v, v, rollcall::sum), world.allreduce(v, integers, rollcall::sum));
     CASE(world.reduce(v, v, rollcall::sum, 0), world.reduce(v, integers, rollcall::sum, 0));

@@ -288,6 +288,7 @@ TEST(Reductions, EveryHalf) {
 struct Affine {
     std::int64_t a, b;
 };
+int add_one_more(const int& left, const int& right) noexcept { return left + right + 1; }
 constexpr auto kCompose = [](const Affine& left, const Affine& right) noexcept {
     return Affine{left.a * right.a, left.a * right.b + left.b};
 };
@@ -310,6 +311,12 @@ TEST(Reductions, FunctionsOfTheProgram) {
     const int b = 2;
     scaled(&a, &a, &b, sizeof a);
     EXPECT_EQ(a, 30);
+    // A plain function decays to a pointer.
+    for (const Combiner& plain : {combiner_of(reduction_of<int>(add_one_more)), combiner_of(reduction_of<int>(&add_one_more)),
+                                  combiner_of(reduction_of<int>(by_rank(add_one_more)))}) {
+        plain(&a, &b, &b, sizeof a);
+        EXPECT_EQ(a, 5);
+    }
 }
 
 TEST(Reductions, OrderCountsWhereResultsAreRounded) {

@@ -118,6 +118,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// Receives the next message with this tag from rank `from`, and returns its size. The message may be shorter than the buffer and may
     /// end within an element; the rest of the buffer stays as it was. A longer message throws Error{truncated}. Into a single object only a
     /// message of exactly its size is received: a shorter one throws Error{mismatch}.
+    ///
+    /// A receive that times out leaves a message that comes later to the next receive. But if the data was on its way already, the message
+    /// is lost, and its sender is not told: the send succeeds.
     Received receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Received receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -141,7 +144,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     }
     /// Receives a message of any size into a std::vector, a std::string or another container with resize(), which is resized to fit. A
     /// message that ends within an element throws Error{mismatch} and stays for another receive. The deadline covers both the wait for the
-    /// message and the transfer of its data.
+    /// message and the transfer of its data; a message that is being transferred when it passes is lost.
     template <detail::Resizable D>
     Received receive_resized(D& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         const auto resize = [](void* what, std::uint64_t count) -> void* {
@@ -173,8 +176,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     }
     /// \}
     /// \{
-    /// Starts a receive and returns a request for it. The deadline counts as for start_send(). Received::bytes of the result says how much
-    /// came. This is also true for a single object: a shorter message is no error here.
+    /// Starts a receive and returns a request for it. The deadline counts as for start_send(). A message whose data is on its way then is
+    /// lost, as in receive(). Received::bytes of the result says how much came. This is also true for a single object: a shorter message is
+    /// no error here.
     Request start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Request start_receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {

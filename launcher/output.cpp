@@ -93,9 +93,9 @@ Output::Output(Poller& poller, int out, int error, Beginning beginning, std::str
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--output-directory '{}' cannot be made: {}", directory_, failed.message()));
         }
-        if (const int error = check_directory(directory_)) {
+        if (const int reason = check_directory(directory_)) {
             throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--output-directory '{}' takes no files: {}", directory_, std::strerror(error)));
+                        fmt::format("--output-directory '{}' takes no files: {}", directory_, std::strerror(reason)));
         }
     }
     struct stat first {};

@@ -1,6 +1,11 @@
 // The cost of finding a message, a receive or an operation does not depend on how many there are.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <span>
 
 #include "tests/model/job.hpp"
 
@@ -110,6 +115,36 @@ std::uint64_t steps_of_overtaken_message(int count) {
 TEST(Lookups, CostAMessageTheSameHoweverManyHaveOvertakenIt) {
     const std::uint64_t few = steps_of_overtaken_message(50), many = steps_of_overtaken_message(3000);
     EXPECT_LE(many, 2 * few + 10);
+}
+
+// Whatever the order in which messages come, receives get them in the order in which they were sent.
+TEST(Lookups, FindTheNextMessageInWhateverOrderMessagesCome) {
+    Random random(1);
+    for (int round = 0; round < 100; ++round) {
+        Simulation simulation({});
+        std::vector<std::uint32_t> order(1 + random.below(30));
+        std::iota(order.begin(), order.end(), 0u);
+        for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+        SCOPED_TRACE(fmt::format("round {}, messages come as {}", round, fmt::join(order, " ")));
+        runtime::MessageHeader header;
+        header.communicator = simulation.world(0).group->id;
+        header.source = 1;
+        header.tag = 7;
+        for (const std::uint32_t ordinal : order) {
+            header.ordinal = ordinal;
+            simulation.engine(0).on_message(std::as_bytes(std::span(&header, 1)), {&ordinal, sizeof ordinal});
+        }
+        EXPECT_EQ(simulation.engine(0).early_messages(), order.size());
+        Messages messages(simulation);
+        for (std::uint32_t expected = 0; expected < order.size(); ++expected) {
+            const runtime::Transfer& received = messages.receive(0, 1, header.tag, sizeof expected, 0);
+            simulation.network().run();
+            ASSERT_TRUE(received.done());
+            std::uint32_t got = 0;
+            std::memcpy(&got, received.buffer.data, sizeof got);
+            ASSERT_EQ(got, expected);
+        }
+    }
 }
 
 }  // namespace

@@ -52,6 +52,11 @@ inline constexpr bool kTransferable<std::variant<Members...>> =
 template <class T>
 concept Transferable = detail::kTransferable<T>;
 
+namespace detail {
+template <class T>
+concept TransferableOrConst = Transferable<std::remove_const_t<T>>;
+}  // namespace detail
+
 /// A range of Transferable elements that lie one after another in memory: std::vector, std::array, std::span, std::string,
 /// std::string_view, C arrays, ...
 template <class R>

@@ -160,17 +160,15 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
 
     /// \{
-    /// Starts a send and returns a request for it. The buffer must stay unchanged until the request is done. The deadline counts from this
-    /// call, and takes effect when the program waits for the request or tests it.
+    /// Starts a send and returns a request for it. The buffer must stay unchanged until the request is done, so a list such as `{1, 2, 3}`
+    /// is refused. The deadline counts from this call, and takes effect when the program waits for the request or tests it.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::LastingMessage D>
     Request start_send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         const auto elements = detail::elements_of(data);
         return start_send(detail::memory(elements), elements.size_bytes(), to, tag, timeout);
     }
-    // (T may be const. A list such as `{1, 2, 3}` fits no reference to T, so it is refused: it would not outlive the call.)
-    template <class T, std::size_t N>
-        requires Transferable<std::remove_const_t<T>>
+    template <detail::TransferableOrConst T, std::size_t N>
     Request start_send(T (&array)[N], int to) const {
         return start_send(std::span(array), to);
     }

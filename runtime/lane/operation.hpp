@@ -353,18 +353,14 @@ class alignas(64) Operation final : public Waitable {
     Task task_;
     Operation* next_active_ = nullptr;  ///< In the engine's table of operations under way.
     Nanoseconds predicted_arrival_ = kUnknownTime;
-    Nanoseconds begun_at_ = 0;
-    Nanoseconds probed_at_ = 0;
+    Nanoseconds begun_at_ = 0, probed_at_ = 0;
     int probe_next_ = 0;      ///< The world rank from which to go on asking in this round; 0: begin a new round.
     std::uint64_t turn_ = 0;  ///< 0: the operation uses no signals.
-    int listens_from_ = 0;    ///< The rank whose signal is looked for.
-    int listens_ = 0;         ///< The number of ranks, from there on, to look for.
+    int listens_from_ = 0, listens_ = 0;  ///< The rank whose signal is looked for, and the number of ranks from there on.
     NodeUse* node_uses_ = nullptr;
-    bool alone_ = false;  ///< It belongs to a deputy.
-    bool lacks_buffers_ = false;
-    bool stays_ = false;        ///< Its caller waits until it is over.
-    /// Of a caller that stays although it could hand its data over: how long it expects to wait, in nanoseconds, from `waits_since_` on.
-    /// Otherwise 0.
+    bool alone_ = false, lacks_buffers_ = false;  ///< The first: it belongs to a deputy. The second: it has no buffers yet.
+    bool stays_ = false;                          ///< Its caller waits until it is over.
+    /// If its caller stays although it could leave: how long it expects to wait, in nanoseconds, from `waits_since_` on. Otherwise 0.
     float expected_wait_ = 0;
     Nanoseconds waits_since_ = 0;
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.

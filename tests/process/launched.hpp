@@ -271,4 +271,16 @@ inline Words probe(int ranks, const Words& steps, const Words& options = {}) {
     return words;
 }
 
+/// A remote shell that stays between the launcher and its agent, as ssh does, and that knows the host's name.
+inline const std::string kShell = "sh -c 'ROLLCALL_TEST_HOST=$0 \"$@\"; exit $?' {host}";
+
+/// The words that start a program on these hosts, which are all this one.
+inline Words on(const std::string& hosts, const Words& options, const Words& program) {
+    Words words{"--hosts", hosts, "--agent", kShell};
+    words.insert(words.end(), options.begin(), options.end());
+    words.insert(words.end(), program.begin(), program.end());
+    return words;
+}
+inline Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
 }  // namespace rollcall::test

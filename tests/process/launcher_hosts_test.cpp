@@ -8,21 +8,11 @@ namespace {
 
 using namespace rollcall::test;
 
-/// A remote shell that stays between the launcher and its agent, as ssh does, and that knows the host's name.
-const std::string kShell = "sh -c 'ROLLCALL_TEST_HOST=$0 \"$@\"; exit $?' {host}";
-
-Words on(const std::string& hosts, const Words& options, const Words& program) {
-    Words words{"--hosts", hosts, "--agent", kShell};
-    words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), program.begin(), program.end());
-    return words;
-}
 Words probe_on(const std::string& hosts, const Words& options, const Words& steps) {
     Words program{kProbe};
     program.insert(program.end(), steps.begin(), steps.end());
     return on(hosts, options, program);
 }
-Words shell(const std::string& script) { return {"sh", "-c", script}; }
 
 std::string sorted(const std::string& text) {
     Words lines = lines_of(text);
@@ -358,39 +348,6 @@ TEST(Hosts, OutputGoesToFiles) {
     EXPECT_EQ(contents(directory + "/rank.1.out"), "out 1\n");
     EXPECT_EQ(contents(directory + "/rank.1.err"), "err\n");
     std::filesystem::remove_all(std::filesystem::path(directory).parent_path());
-}
-
-TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
-    Launched::Given given;
-    given.leads = Launched::Given::Leads::group;  // as under a shell, which could continue it
-    Launched job(on("a,b", {}, shell("echo ready; while :; do sleep 0.05; done")), given);
-    ASSERT_TRUE(job.saw("ready", 2));
-    job.signal(SIGTSTP);
-    const auto stopped = [&] {
-        int shells = 0;
-        for (const pid_t process : job.left()) {
-            if (contents(fmt::format("/proc/{}/cmdline", process)).find("echo ready") != std::string::npos &&
-                contents(fmt::format("/proc/{}/cmdline", process)).starts_with(std::string("sh\0-c\0echo", 10)) &&
-                status_of(process).first == 'T') {
-                ++shells;
-            }
-        }
-        return shells == 2 && status_of(job.process()).first == 'T';
-    };
-    EXPECT_TRUE(eventually(stopped));
-    job.signal(SIGCONT);
-    EXPECT_TRUE(eventually([&] { return !stopped(); }));
-    job.signal(SIGINT);
-    EXPECT_EQ(job.finish().code, 128 + SIGINT);
-}
-
-TEST(Hosts, SignalsOfTheUserReachTheRanksAndNobodyElse) {
-    Launched job(on("a,b", {}, shell("trap 'echo got it; exit 3' USR1; sleep 1000 & echo ready; wait")));
-    ASSERT_TRUE(job.saw("ready", 2));
-    job.signal(SIGUSR1);
-    const Result result = job.finish();
-    EXPECT_EQ(result.code, 3);
-    EXPECT_GE(count(result.out, "got it"), 1) << result.out;
 }
 
 TEST(Hosts, AnAgentWithoutALauncherSaysSo) {

@@ -8,7 +8,6 @@ namespace {
 
 using namespace rollcall::test;
 
-const std::string kShell = "sh -c 'ROLLCALL_TEST_HOST=$0 \"$@\"; exit $?' {host}";
 constexpr int kNoSignal = 0;  // The rank exits by itself.
 
 enum class Victim { command, command_guard, agent, agent_guard, remote_shell, rank, grandchild };

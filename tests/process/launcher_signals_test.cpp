@@ -1,5 +1,5 @@
 /// \file
-/// Signals that reach the launcher in unusual ways: to its process group, from its terminal, or twice.
+/// Signals to the launcher: how they reach the ranks on all hosts, and signals to its process group, from its terminal, or twice.
 #include <sys/mman.h>
 
 #include "tests/process/launched.hpp"
@@ -129,6 +129,39 @@ TEST(Launcher, ASignalThatComesTwiceAtOnceIsOneRequest) {
         ::unlink(go.c_str());
     }
     EXPECT_TRUE(well);
+}
+
+TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
+    Launched::Given given;
+    given.leads = Launched::Given::Leads::group;  // as under a shell, which could continue it
+    Launched job(on("a,b", {}, shell("echo ready; while :; do sleep 0.05; done")), given);
+    ASSERT_TRUE(job.saw("ready", 2));
+    job.signal(SIGTSTP);
+    const auto stopped = [&] {
+        int shells = 0;
+        for (const pid_t process : job.left()) {
+            if (contents(fmt::format("/proc/{}/cmdline", process)).find("echo ready") != std::string::npos &&
+                contents(fmt::format("/proc/{}/cmdline", process)).starts_with(std::string("sh\0-c\0echo", 10)) &&
+                status_of(process).first == 'T') {
+                ++shells;
+            }
+        }
+        return shells == 2 && status_of(job.process()).first == 'T';
+    };
+    EXPECT_TRUE(eventually(stopped));
+    job.signal(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return !stopped(); }));
+    job.signal(SIGINT);
+    EXPECT_EQ(job.finish().code, 128 + SIGINT);
+}
+
+TEST(Hosts, SignalsOfTheUserReachTheRanksAndNobodyElse) {
+    Launched job(on("a,b", {}, shell("trap 'echo got it; exit 3' USR1; sleep 1000 & echo ready; wait")));
+    ASSERT_TRUE(job.saw("ready", 2));
+    job.signal(SIGUSR1);
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 3);
+    EXPECT_GE(count(result.out, "got it"), 1) << result.out;
 }
 
 }  // namespace

@@ -42,12 +42,20 @@ std::optional<int> node_of_group(const Operation& op, const Levels& levels, cons
 
 /// The first node of the communicator on which both groups have ranks, as nodes of the two groups. Otherwise the first node of each.
 std::array<int, 2> meeting_nodes(const Operation& op, const Levels& own, const Levels& other, const Sides& sides) {
-    const int nodes = op.nodes() ? static_cast<int>(op.nodes()->members.size()) : 1;
-    for (int node = 0; node < nodes; ++node) {
-        const auto here = node_of_group(op, own, sides.own, node), there = node_of_group(op, other, sides.other, node);
-        if (here && there) return {*here, *there};
+    int first = op.nodes() ? static_cast<int>(op.nodes()->members.size()) : 1;
+    constexpr int kNone = -1;
+    std::vector<int> of_own(static_cast<std::size_t>(first), kNone);
+    for (int its = 0; its < own.nodes(); ++its)
+        of_own[static_cast<std::size_t>(node_in_communicator(op, sides.own.rank(own.on(its)[0])))] = its;
+    std::array<int, 2> meeting{0, 0};
+    for (int its = 0; its < other.nodes(); ++its) {
+        const int node = node_in_communicator(op, sides.other.rank(other.on(its)[0]));
+        const int of_ours = of_own[static_cast<std::size_t>(node)];
+        if (of_ours == kNone || node >= first) continue;
+        first = node;
+        meeting = {of_ours, its};
     }
-    return {0, 0};
+    return meeting;
 }
 
 /// This rank has a share that the root wants.

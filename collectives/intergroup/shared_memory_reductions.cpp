@@ -3,8 +3,8 @@
 //
 // Idea: a rank publishes its elements for those that combine them, and these combine them right there, in whatever order they come, or in
 // rank order if the order matters. In a reduce the root combines, and the others leave. In an allreduce of few elements each rank combines
-// those of the whole other group for itself. If the elements are many, each rank combines a share of the other group's elements, and
-// publishes the result for its own group.
+// those of the whole other group for itself, in rank order, so that all ranks get the same bits. If the elements are many, each rank
+// combines a share of the other group's elements, and publishes the result for its own group.
 //
 // Example: p = 2, q = 1, a copy takes 1, and so does combining, all ranks arrive at 0. Reduce from A to b0: a0 and a1 write until 1. b0
 // copies those of a0 until 2, and combines those of a1 until 3. Allreduce of few elements: b0 does the same, and a0 and a1 copy those of b0
@@ -58,7 +58,8 @@ Task add_what_is_here(Operation& op, Sum& sum, Reading& operand) {
 /// Publishes `outgoing`, and combines what the ranks from 1 on publish, for this one or for everybody, into `into`. This rank is rank 0 and
 /// brings nothing.
 Task combine_what_others_bring(Operation& op, std::deque<Outgoing>& outgoing, bool for_everybody, transport::Bytes into) {
-    const bool any_order = op.arguments().combiner.any_order;
+    // Where all ranks of a group combine the same elements, the order must not depend on what each of them sees first.
+    const bool any_order = op.arguments().combiner.any_order && !for_everybody;
     std::deque<Reading> operands;
     for (int rank = 1; rank < op.size(); ++rank) operands.emplace_back(op, rank, for_everybody, into.size);
     std::vector<Pending> sends;

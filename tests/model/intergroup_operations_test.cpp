@@ -1,5 +1,6 @@
 // Operations between two groups other than the allgather: data placement and the worked examples.
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -178,6 +179,33 @@ TEST(Intergroup, AllreduceAndAlltoall) {
             for (const AlgorithmEntry* const entry : algorithms_of(OperationKind::intergroup_alltoall)) run(*entry, call, {}, exchanged);
             if (HasFailure()) return;
         }
+}
+
+// Sums of floats differ with the order of the operands. The ranks of a group must not.
+TEST(Intergroup, AnAllreduceGivesAllRanksOfAGroupTheSameBits) {
+    constexpr int kFirst = 3, kSecond = 5, kRanks = kFirst + kSecond;
+    Random random(166);
+    runtime::Call call;
+    for (const AlgorithmEntry* const entry : algorithms_of(OperationKind::intergroup_allreduce))
+        for (const std::size_t count : {std::size_t{700}, std::size_t{3000}})  // below and above published.hpp's kReadByAll
+            for (int repetition = 0; repetition < 8; ++repetition) {
+                std::vector<Memory> memory(kRanks);
+                call.bytes = count * sizeof(float);
+                for (Memory& its : memory) {
+                    std::vector<float> operand(count);
+                    for (float& element : operand) element = static_cast<float>(random.between(-1'000'000, 1'000'000)) * 1e-3F;
+                    const auto bytes = std::as_bytes(std::span(operand));
+                    its.contribution.assign(bytes.begin(), bytes.end());
+                    its.data.resize(call.bytes);
+                }
+                const auto outcome =
+                    run_between_groups(*entry, kFirst, kSecond, -1, random_machine(random, kRanks, call.bytes, *entry), call, memory,
+                                       collectives::combiner_of(reduction_of<float>(sum)), random_delays(random, kRanks, 0, 50'000));
+                for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+                for (int rank = 0; rank < kRanks; ++rank)
+                    EXPECT_TRUE(memory[static_cast<std::size_t>(rank)].data == memory[rank < kFirst ? 0 : kFirst].data)
+                        << entry->name << ": rank " << rank << ", " << count << " elements";
+            }
 }
 
 Times exits_between_groups(OperationKind kind, std::string_view name, int p, int q, int root,

@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "collectives/costs/costs.hpp"
 #include "collectives/trees/binomial.hpp"
 
 namespace rollcall::collectives {
@@ -35,6 +36,9 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
 
 namespace {
 
+/// The ranks of a broadcast, as if each had a node of its own.
+Scene scene_of_group(const Operation& op, std::uint64_t bytes, int ranks) { return scene_of(op.costs(), bytes, ranks, false, 0); }
+
 /// This rank's number in a tree whose root has number 0.
 int number_of(const Operation& op, int root, const Members& others) { return op.rank() == root ? 0 : op.rank() - others.first + 1; }
 
@@ -56,14 +60,13 @@ Task broadcast_down_chain(Operation& op, int root, const Members& others, transp
     TreePlace place;
     place.parent = number - 1;
     if (number + 1 < n) place.children.push_back(number + 1);
-    // Each piece takes one step, and so does each rank after the first two.
-    const std::uint64_t piece = std::clamp<std::uint64_t>(data.size / (16 * static_cast<std::uint64_t>(n)), 4096, 128 << 10);
-    return relay_from(op, root, others, std::move(place), data, piece, step);
+    return relay_from(op, root, others, std::move(place), data, cost::chain_segment(scene_of_group(op, data.size, n)), step);
 }
 
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
-    if (data.size <= kShortBroadcast) return broadcast_down_tree(op, root, others, data, step);
-    return broadcast_down_chain(op, root, others, data, step);
+    const Scene scene = scene_of_group(op, data.size, others.size + 1);
+    if (cost::is_less(cost::chain(scene), cost::binomial(scene))) return broadcast_down_chain(op, root, others, data, step);
+    return broadcast_down_tree(op, root, others, data, step);
 }
 
 }  // namespace rollcall::collectives

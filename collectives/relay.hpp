@@ -36,7 +36,7 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
 /// the steps from `step` on.
 Task broadcast_down_tree(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
 Task broadcast_down_chain(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
-/// The same: short data goes down a tree, and longer data down a chain.
+/// The same, by the one of the two that has the lower estimate.
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
 /// Data of up to this size, in bytes, is short.
 inline constexpr std::uint64_t kShortBroadcast = 8192;

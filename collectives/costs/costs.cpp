@@ -276,8 +276,7 @@ double intergroup_root_gathering(const Scene& scene) {
     one.ranks = static_cast<int>(group.ranks);
     Scene all = one;
     all.bytes = group.ranks * scene.bytes;
-    const double down = all.bytes <= static_cast<double>(kShortBroadcast) ? binomial(all) : chain(all);
-    return binomial_of_blocks(one) + message(scene, all.bytes) + down;
+    return binomial_of_blocks(one) + message(scene, all.bytes) + std::min(binomial(all), chain(all));
 }
 
 double intergroup_full_duplex(const Scene& scene) {
@@ -318,8 +317,7 @@ double intergroup_reduce_two_level(const Scene& scene) { return reduce_to_a_node
 double intergroup_allreduce_binomial(const Scene& scene) {
     Scene one = scene;
     one.ranks = static_cast<int>(OneGroup(scene).ranks);
-    const double down = scene.bytes <= static_cast<double>(kShortBroadcast) ? binomial(one) : chain(one);
-    return binomial_combining(one) + message(scene, scene.bytes) + down;
+    return binomial_combining(one) + message(scene, scene.bytes) + std::min(binomial(one), chain(one));
 }
 
 double intergroup_allreduce_two_level(const Scene& scene) {

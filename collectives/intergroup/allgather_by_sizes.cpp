@@ -1,11 +1,12 @@
-// Allgather between two groups of blocks of different sizes on several nodes. It is our own.
+// Allgather between two groups of blocks of different sizes. It is our own.
 //
-// Idea: before the call nobody knows the sizes of the blocks of its own group, so no rule can compare estimates. But both `full_duplex` and
-// `two_level` begin by telling all ranks all sizes. After that all ranks compare the estimates of the two, for as many blocks of the mean
-// size of the group that has more data, and go on by the one that takes less time.
+// Idea: before the call nobody knows the sizes of the blocks of its own group, so no rule can compare estimates. But `full_duplex`,
+// `two_level` and `root_gathering` all begin by telling all ranks all sizes. After that all ranks compare the estimates of the three, for
+// blocks of the mean size, and go on by the one that takes the least time. The mean is the data of the group that has more, divided by the
+// number of ranks of the larger group.
 //
-// Example: blocks that have few bytes together go by two levels, with one message for each pair of nodes. If one rank has a long block, the
-// data goes round the rings of full_duplex.
+// Example: blocks that have few bytes together go by two levels, with one message for each pair of nodes, or up and down two trees. If one
+// rank has a long block, the data goes round the rings of full_duplex.
 #include <algorithm>
 
 #include "collectives/costs/costs.hpp"
@@ -16,16 +17,24 @@
 namespace rollcall::collectives {
 namespace {
 
+using GatherAll = Task (*)(Operation& op, const Sides& sides, const BothBlocks& blocks);
+
 /// The answer is the same on all ranks, because each of them knows both groups.
-bool two_levels_pay(const Operation& op, const Sides& sides, const BothBlocks& blocks) {
+GatherAll fastest(const Operation& op, const Sides& sides, const BothBlocks& blocks) {
     const int ranks = std::max(sides.own.size, sides.other.size);
     const std::uint64_t mean = std::max(blocks.own.total(), blocks.other.total()) / static_cast<std::uint64_t>(ranks);
-    if (mean > kLongestBetweenGroupsOnTwoLevels) return false;
     const auto nodes_of = [&](const Members& group) { return Levels(op, ranks_of(group), -1).nodes(); };
-    Scene scene = scene_of(op.costs(), mean, op.size(), false, Levels(op).nodes());
+    const bool on_nodes = op.nodes() != nullptr;
+    Scene scene = scene_of(op.costs(), mean, op.size(), false, on_nodes ? Levels(op).nodes() : 0);
     scene.ranks_of_group = ranks;
-    scene.nodes_of_group = std::max(nodes_of(sides.own), nodes_of(sides.other));
-    return cost::is_less(cost::intergroup_two_level(scene), cost::intergroup_full_duplex(scene));
+    if (on_nodes) scene.nodes_of_group = std::max(nodes_of(sides.own), nodes_of(sides.other));
+    const auto is_faster = [&](cost::Estimate one, cost::Estimate other) { return cost::is_less(one(scene), other(scene)); };
+    // As the rules for blocks of one size.
+    if (on_nodes && mean <= kLongestBetweenGroupsOnTwoLevels &&
+        !is_faster(&cost::intergroup_root_gathering, &cost::intergroup_two_level) &&
+        !is_faster(&cost::intergroup_full_duplex, &cost::intergroup_two_level))
+        return &gather_all_two_level;
+    return is_faster(&cost::intergroup_root_gathering, &cost::intergroup_full_duplex) ? &gather_all_root_gathering : &gather_all_full_duplex;
 }
 
 }  // namespace
@@ -34,10 +43,7 @@ Task intergroup_allgather_by_sizes(Operation& op) {
     const Sides sides = sides_of(op);
     BothBlocks blocks;
     co_await find_blocks(op, sides, blocks);
-    if (two_levels_pay(op, sides, blocks))
-        co_await gather_all_two_level(op, sides, blocks);
-    else
-        co_await gather_all_full_duplex(op, sides, blocks);
+    co_await fastest(op, sides, blocks)(op, sides, blocks);
 }
 
 }  // namespace rollcall::collectives

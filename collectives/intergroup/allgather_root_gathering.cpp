@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "collectives/intergroup/full_duplex.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
 
@@ -27,10 +28,9 @@ struct Gathered {
     std::optional<Scratch> own;  ///< At the first rank of a group: all blocks of the group.
 };
 
+/// The blocks have been found.
 Task gather_in_group(Operation& op, Gathered& state) {
     const auto contribution = op.arguments().contribution;
-    state.sides = sides_of(op);
-    co_await find_blocks(op, state.sides, state.blocks);
     const auto& [sides, blocks, data, own] = state;
     state.data.emplace(op, blocks.other);
     state.own.emplace(sides.member == 0 ? blocks.own.total() : 0, contribution);
@@ -53,8 +53,8 @@ Members all_but_first(const Members& group) { return {.first = group.rank(1 % gr
 
 }  // namespace
 
-Task intergroup_allgather_root_gathering(Operation& op) {
-    Gathered state;
+Task gather_all_root_gathering(Operation& op, const Sides& its_sides, const BothBlocks& its_blocks) {
+    Gathered state{its_sides, its_blocks, {}, {}};
     co_await gather_in_group(op, state);
     const auto& [sides, blocks, data, own] = state;
     if (sides.member == 0) {
@@ -66,8 +66,16 @@ Task intergroup_allgather_root_gathering(Operation& op) {
     co_await place_blocks(op, *data, blocks.other);
 }
 
+Task intergroup_allgather_root_gathering(Operation& op) {
+    const Sides sides = sides_of(op);
+    BothBlocks blocks;
+    co_await find_blocks(op, sides, blocks);
+    co_await gather_all_root_gathering(op, sides, blocks);
+}
+
 Task intergroup_allgather_root_gathering_sequential(Operation& op) {
-    Gathered state;
+    Gathered state{sides_of(op), {}, {}, {}};
+    co_await find_blocks(op, state.sides, state.blocks);
     co_await gather_in_group(op, state);
     const auto& [sides, blocks, data, own] = state;
     const bool is_first = sides.own.first == 0;

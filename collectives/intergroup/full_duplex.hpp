@@ -14,8 +14,9 @@ namespace rollcall::collectives {
 /// more than the larger group has ranks.
 Task exchange_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks, transport::Bytes data, std::uint64_t step);
 
-/// An allgather by `full_duplex` or by `two_level`, for these blocks. Uses the steps from kStepsForSizes on.
+/// An allgather by one of these algorithms, for these blocks. Uses the steps from kStepsForSizes on.
 Task gather_all_full_duplex(Operation& op, const Sides& sides, const BothBlocks& blocks);
 Task gather_all_two_level(Operation& op, const Sides& sides, const BothBlocks& blocks);
+Task gather_all_root_gathering(Operation& op, const Sides& sides, const BothBlocks& blocks);
 
 }  // namespace rollcall::collectives

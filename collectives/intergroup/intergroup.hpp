@@ -101,11 +101,10 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
     {.operation = OperationKind::intergroup_allgather,
      .name = "by_sizes",
      .algorithm = &intergroup_allgather_by_sizes,
-     .summary =
-         "all ranks learn the sizes of all blocks, and go on by two_level or full_duplex, whichever has the lower estimate for these",
+     .summary = "all ranks learn the sizes of all blocks, and go on by two_level, full_duplex or root_gathering, whichever has the lowest "
+                "estimate for these",
      .paper = "Our own, after Kang, Träff et al.",
-     .limits = "every rank waits for all ranks",
-     .needs = Condition::several_nodes},
+     .limits = "every rank waits for all ranks"},
 };
 
 /// Between groups on several nodes, `auto` takes no two levels for blocks longer than this, in bytes, whatever the estimates say. With 8 + 8
@@ -125,13 +124,15 @@ inline constexpr Rule kIntergroupAllgatherRules[] = {
      {named(kIntergroupAllgatherAlgorithms, "root_gathering"), named(kIntergroupAllgatherAlgorithms, "full_duplex")}},
     {2048, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "root_gathering"), "short blocks: two trees need few messages",
      Condition::equal_blocks},
-    {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),
-     "each rank receives little more than the other group's data, which it needs anyway, and all links are busy at once",
-     Condition::equal_blocks},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kIntergroupAllgatherAlgorithms, "full_duplex"),
+     "all links are busy at once, and each rank receives little more than it needs; or two trees have fewer steps, and the time decides",
+     Condition::equal_blocks,
+     nullptr,
+     {named(kIntergroupAllgatherAlgorithms, "root_gathering")}},
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "by_sizes"),
-     "blocks of different sizes, several ranks a node: all ranks learn the sizes first, and then the estimates decide"},
-    {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "full_duplex"),
-     "each rank receives little more than the other group's data, which it needs anyway, and all links are busy at once"},
+     "blocks of different sizes: all ranks learn the sizes first, and then the estimates decide"},
 };
 
 }  // namespace rollcall::collectives

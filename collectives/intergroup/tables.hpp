@@ -62,9 +62,13 @@ inline constexpr Rule kIntergroupBroadcastRules[] = {
      {},
      nullptr,
      {named(kIntergroupBroadcastAlgorithms, "binomial"), named(kIntergroupBroadcastAlgorithms, "pipelined")}},
-    {8192, kAnyRanks, named(kIntergroupBroadcastAlgorithms, "binomial"), "a short message: a tree has few steps"},
-    {kAnyBytes, kAnyRanks, named(kIntergroupBroadcastAlgorithms, "pipelined"),
-     "a long message: in a chain, each rank sends and receives it once"},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kIntergroupBroadcastAlgorithms, "binomial"),
+     "a tree has few steps, and in a chain each rank sends and receives the message once, and the time decides",
+     {},
+     nullptr,
+     {named(kIntergroupBroadcastAlgorithms, "pipelined")}},
 };
 
 inline constexpr AlgorithmEntry kIntergroupScatterAlgorithms[] = {

@@ -309,7 +309,7 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
         // Measured, two levels are slower at 64 KiB, whatever the estimates say.
         EXPECT_EQ(of_groups(bytes, kOnNodes, 8, 2, {}), bytes <= 16 << 10 ? "two_level" : "full_duplex") << bytes;
         EXPECT_EQ(of_groups(bytes, kOnNodes.without(Condition::equal_blocks), 8, 2, {}), "by_sizes") << "they are told first";
-        EXPECT_EQ(of_groups(bytes, kApart.without(Condition::equal_blocks), 8, 8, {}), "full_duplex") << "two levels would be one";
+        EXPECT_EQ(of_groups(bytes, kApart.without(Condition::equal_blocks), 8, 8, {}), "by_sizes");
         EXPECT_EQ(of_groups(bytes, kApart, 8, 8, {}), bytes <= 2048 ? "root_gathering" : "full_duplex") << bytes;
         EXPECT_EQ(of_groups(bytes, kOnOneNode, 8, 1, {}), "shared_memory") << bytes;
         // Ranks of the groups that do not share their nodes with others of their group.

@@ -38,8 +38,9 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
             EXPECT_EQ(taken_by(kind, bytes, kScattered, 64, 64), apart) << bytes;
             EXPECT_EQ(taken_by(kind, bytes, kTogether, 64, 1), "shared_memory") << bytes;
         }
-        EXPECT_NE(taken_by(kind, kAnyBytes, kSpread.without(Condition::equal_blocks), 64, 4), "two_level") << "nobody knows the sizes";
     }
+    for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
+        EXPECT_NE(taken_by(kind, kAnyBytes, kSpread.without(Condition::equal_blocks), 64, 4), "two_level") << "nobody knows the sizes";
     for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
         EXPECT_EQ(taken_by(kind, 16 << 10, kSpread, 64, 4), "linear") << name(kind);
     EXPECT_EQ(taken_by(intergroup_scatter, 8, kSpread.without(Condition::background), 64, 4), "linear")
@@ -48,6 +49,10 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
     EXPECT_EQ(taken_by(intergroup_gather, 8, kTogether, 64, 1), "shared_memory");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kSpread, 64, 4), "two_level");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kScattered, 64, 64), "pipelined");
+    // A chain has as many steps as ranks.
+    EXPECT_EQ(taken_by(intergroup_broadcast, 16 << 10, kScattered, 8, 8), "binomial");
+    EXPECT_EQ(taken_by(intergroup_broadcast, 16 << 10, kScattered, 1000, 1000), "binomial");
+    EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kScattered, 50'000, 50'000), "binomial");
     for (const OperationKind kind : {intergroup_reduce, intergroup_allreduce})
         EXPECT_NE(taken_by(kind, 1 << 10, kSpread.without(Condition::commutative), 64, 4), "two_level") << name(kind);
 }

@@ -18,18 +18,18 @@ struct CollectiveOptions {
     /// `auto` by default. An algorithm that cannot do this call throws Error{invalid_argument} if it is named here; if a setting names it,
     /// `auto` is used instead.
     std::string_view algorithm;
-    /// The size of a piece in bytes, for algorithms that forward data in pieces; others ignore it. 0: the data is forwarded whole. Nothing:
-    /// the setting ROLLCALL_SEGMENT_BYTES. While that setting has its default value, `auto` may choose the size itself. Some algorithms,
-    /// such as the binomial broadcast, ignore the setting and forward data whole unless a size is given here.
+    /// The size of a piece in bytes, for algorithms that forward data in pieces; others ignore it. 0: the data is forwarded whole. No
+    /// value: the setting ROLLCALL_SEGMENT_BYTES. While that setting has its default value, `auto` may choose the size itself. Some
+    /// algorithms, such as the binomial broadcast, ignore the setting and forward data whole unless a size is given here.
     std::optional<std::uint64_t> segment_bytes;
-    /// The deadline, counted from the call. Nothing: the setting ROLLCALL_TIMEOUT, which counts from the moment when the program waits.
+    /// The deadline, counted from the call. No value: the setting ROLLCALL_TIMEOUT, which counts from the moment when the program waits.
     std::optional<Timeout> timeout;
     /// If not null, a blocking call writes its times here (see CallRecord, plan.hpp). They are complete only if the call does not throw.
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
     /// False: it may end when its data has been copied, before the data has left. If the operation fails later, the next call on the
-    /// communicator or Job::finalize() reports it. True: the call ends when the data has left this rank. The ranks of its node then read
-    /// data that is in a Memory where it stands, without a copy in between.
+    /// communicator or Job::finalize() reports it. True: the call ends when the data has left this rank. Data in a Memory (memory.hpp) is
+    /// then not copied on its way to ranks of the same node: they read it where it is.
     bool until_delivered = false;
 };
 

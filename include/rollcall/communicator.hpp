@@ -97,11 +97,11 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// Sends `data` to rank `to`. Returns when the buffer may be used again. Since early data waits at the receiver, that is usually
     /// before the receiver asks for the message. To wait until the data has left this rank, use start_send() and wait for the request.
     ///
-    /// A message longer than ROLLCALL_EAGER_BYTES may have to wait, because the receiver does not begin to take it. After 50 us + 0.25 ns
-    /// for each byte it is copied, the call returns, and the message is sent from the copy. No copy is made with ROLLCALL_DECOUPLE=no,
-    /// where the network itself reads the buffer, or if the data of this rank that waits would take more than half of
-    /// ROLLCALL_LANDING_BYTES. If the receiver dies before it has taken such a message, the log says so. The death is also reported like
-    /// any other: by collective calls on communicators that contain that rank, by messages to and from it, and by Job::finalize().
+    /// A message longer than ROLLCALL_EAGER_BYTES (with `auto`: 8 KiB) may have to wait, because the receiver does not begin to take it.
+    /// After 50 us + 0.25 ns for each byte, the call copies the message and returns, and the message is sent from the copy. No copy is made
+    /// with ROLLCALL_DECOUPLE=no, where the network itself reads the buffer, or if the data of this rank that waits would take more than
+    /// half of ROLLCALL_LANDING_BYTES. If the receiver dies before it has taken such a message, the log says so. The death is also reported
+    /// like any other: by collective calls on communicators that contain that rank, by messages to and from it, and by Job::finalize().
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::Message D>
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -262,9 +262,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \{
     /// Scatter with blocks of different sizes (MPI_Scatterv). At the root `blocks` says where the block of each rank is in `data`; the
     /// other ranks pass Blocks(). `block` is where this rank's block goes, and its length must be what the root counts for this rank, else
-    /// Error{mismatch} on both. At the root Error{invalid_argument} if `blocks` has not one number for each rank, has a negative number,
-    /// describes a block outside `data`, or gives the root's own block another size. All ranks must call this form, because the choice of
-    /// algorithm depends on it. See Blocks (blocks.hpp).
+    /// Error{mismatch} on both. The root throws Error{invalid_argument} if `blocks` does not have one number for each rank, has a negative
+    /// number, describes a block outside `data`, or gives the root's own block another size. All ranks must call this form, because the
+    /// choice of algorithm depends on it. See Blocks (blocks.hpp).
     void scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
                  const CollectiveOptions& options = {}) const;
     Request start_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
@@ -329,7 +329,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \{
     /// Gather with blocks of different sizes (MPI_Gatherv). At the root `blocks` says where the block of each rank goes in `data`; the
     /// other ranks pass Blocks(). The blocks must not overlap in `data`, and what lies between them stays as it was. `block` is this rank's
-    /// block, of the size that the root counts for it, else Error{mismatch} on both. At the root Error{invalid_argument} for the same
+    /// block, of the size that the root counts for it, else Error{mismatch} on both. The root throws Error{invalid_argument} for the same
     /// reasons as in scatter() with Blocks. All ranks must call this form, because the choice of algorithm depends on it. See Blocks
     /// (blocks.hpp).
     void gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,

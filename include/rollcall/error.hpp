@@ -14,7 +14,7 @@ namespace rollcall {
 enum class ErrorCode {
     invalid_argument,  ///< An argument is wrong. Thrown before anything was sent.
     invalid_setting,   ///< An environment variable has a wrong name or value.
-    mismatch,          ///< Ranks called different things at one place in the sequence of calls, or a message has not its object's size.
+    mismatch,          ///< Ranks called different things at one place in the sequence of calls, or a message ends within an object.
     truncated,         ///< A message was longer than the buffer it was received into.
     peer_failed,       ///< A rank that the operation depends on died or became unreachable.
     timeout,           ///< A deadline passed.

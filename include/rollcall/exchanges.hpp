@@ -82,8 +82,8 @@ class ROLLCALL_EXPORT Exchanges {
     /// algorithm depends on it. They must give the same counts; their offsets may differ. See Blocks (blocks.hpp).
     ///
     /// Throws Error{mismatch} on all ranks if counts differ. It names two ranks that differ and, if they differ in one block only, the rank
-    /// whose block that is. Throws Error{invalid_argument} if `blocks` has not one number for each rank, has a negative number, describes a
-    /// block outside `data`, or gives this rank's block another size than it has.
+    /// whose block that is. Throws Error{invalid_argument} if `blocks` does not have one number for each rank, has a negative number,
+    /// describes a block outside `data`, or gives this rank's block another size than it has.
     void allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,
                    const CollectiveOptions& options = {}) const;
     Request start_allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,

@@ -25,8 +25,8 @@ struct ConnectOptions {
     /// The name of this job in error messages, at most 64 characters. Empty: an identifier that its starter made. It is looked at on rank 0
     /// only.
     std::string_view job_name;
-    /// How long the jobs may take to meet. Nothing: the setting ROLLCALL_TIMEOUT. What follows is a start of ranks as that of a job, and
-    /// has the deadline ROLLCALL_LAUNCH_TIMEOUT.
+    /// How long the jobs may take to meet. No value: the setting ROLLCALL_TIMEOUT. Then all ranks come together as at the start of a job,
+    /// with the deadline ROLLCALL_LAUNCH_TIMEOUT.
     std::optional<Timeout> timeout;
 };
 
@@ -77,7 +77,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     static Intercommunicator connect(const Communicator& communicator, std::string_view invitation, const ConnectOptions& options = {});
     /// Ends the connection between two jobs in good order: waits for all ranks of both, then closes it. Collective over both jobs. All
     /// handles to it, and to communicators that were made from it, throw Error{state} from then on, except local(). A later call does
-    /// nothing. The rank that drops the last handle disconnects, too, and so does Job::finalize().
+    /// nothing. The destructor of the last handle disconnects, too, and so does Job::finalize().
     ///
     /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way (then nothing has changed), or if
     /// both groups are of one job; Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT; and Error{peer_failed} at once

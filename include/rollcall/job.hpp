@@ -41,9 +41,9 @@ class ROLLCALL_EXPORT Job {
     ///
     /// Several parts of a program (a library, and the program that uses it) may each have a Job. The second and later ones share the job
     /// that the process has joined, also one that was joined by an Embedding. Each has a world() of its own, a duplicate of the first one,
-    /// so their messages and operations do not mix. Construction is then a collective operation on the world() of the first Job: all ranks
-    /// construct their Jobs in the same order. The last Job that is finalized or destroyed ends the job. finalize() of an earlier one only
-    /// ends its own part: it does not wait, and checks nothing.
+    /// so their messages and operations do not mix. Construction of such a Job is a collective operation on the world() of the first Job:
+    /// all ranks construct their Jobs in the same order. The last Job that is finalized or destroyed ends the job. finalize() of an earlier
+    /// one only ends its own part: it does not wait, and checks nothing.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout}, which names the missing ranks, if not all ranks have come
@@ -69,10 +69,11 @@ class ROLLCALL_EXPORT Job {
     std::string transport_description() const;
 
     /// Allocates memory that the other ranks of the node can read. Some calls then need no copy of what they send from it (Memory says
-    /// which). If ranks share no memory (ROLLCALL_NODE_MEMORY), or all that this process has allocated, also what it has freed, is above
-    /// the limit of file sizes (ulimit -f), it is memory of the transport. The content is undefined. Memory comes in whole pages, and the
-    /// first use of a page costs more than later ones. So allocate it once, for large buffers that are used often. Not collective, and any
-    /// thread may call it. Throws Error{state} if there is no memory, and after finalize().
+    /// which). It is memory of the transport, and data in it is copied as usual, in two cases: if ranks share no memory
+    /// (ROLLCALL_NODE_MEMORY), and if all that this process has allocated, including what it has freed, is above the limit of file sizes
+    /// (ulimit -f). The content is undefined. Memory comes in whole pages, and the first use of a page costs more than later ones. So
+    /// allocate it once, for large buffers that are used often. Not collective, and any thread may call it. Throws Error{state} if there is
+    /// no memory, and after finalize().
     Memory allocate(std::uint64_t bytes);
 
     // --- time ---------------------------------------------------------------------------------------------------------

@@ -11,8 +11,8 @@
 ///
 /// The ranks of a connection form a *world* of their own: first the ranks of the job that listens, then those of the other job.
 /// Communicator::world_rank(), Intercommunicator::remote_world_rank() and Error::failed_rank() count in it. If a rank dies, calls over the
-/// connection fail on all ranks of both jobs and name it. The worlds of the two jobs are not touched by that: the job that has lost no
-/// rank goes on.
+/// connection fail on all ranks of both jobs and name it. The worlds of the two jobs stay as they are, and the job that has lost no rank
+/// goes on.
 ///
 /// The invitation holds a key. Anyone who has the invitation can connect. Hand it over in a way that other users cannot read. On every
 /// network connection between the jobs, both sides prove that they know a key. The same limits hold as for a start of ranks (SECURITY.md).

@@ -18,7 +18,7 @@ namespace rollcall {
 ///     ...
 ///     world.allreduce(values, rollcall::sum);
 ///
-/// The other ranks of the node can read this memory, so they need no copy of what a call sends from it. This holds where the call ends only
+/// The other ranks of the node can read this memory, so a call need not copy what it sends from it. This holds where the call ends only
 /// after the others have read: in allreduce, reduce_scatter and alltoall, in allgather between two ranks, and with
 /// CollectiveOptions::until_delivered also in broadcast, gather and reduce. (In a reduce by `two_level` it always holds for ranks that
 /// combine a share.) In all other calls a rank that sends copies its data and leaves at once, as it does with any other memory. Results and

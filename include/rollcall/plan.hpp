@@ -22,7 +22,7 @@ enum class Predictor : std::uint8_t {
     edge_linear,     ///< From the latest edge: the phase ends at begin + (edge - begin) / fraction.
     last,            ///< The phase takes as long as the last one.
     moving_average,  ///< The phase takes as long as the average of the last eight, or of all while there are fewer.
-    exponential,     ///< The phase takes as long as a weighted average: each phase counts 3/4 of the next newer one.
+    exponential,     ///< The phase takes as long as a weighted average: a phase has 3/4 of the weight of the one after it.
 };
 
 /// How a plan is carried out. All ranks must give the same algorithm and segment size; the deadline and the predictor may differ.
@@ -31,7 +31,7 @@ struct PlanOptions {
     std::string_view algorithm;
     /// The size of a piece in bytes, as in CollectiveOptions.
     std::optional<std::uint64_t> segment_bytes;
-    /// The deadline of each run() and wait(), counted from that call. Nothing: the setting ROLLCALL_TIMEOUT.
+    /// The deadline of each run() and wait(), counted from that call. No value: the setting ROLLCALL_TIMEOUT.
     std::optional<Timeout> timeout;
     /// How this rank predicts its own arrivals.
     Predictor predictor = Predictor::edge_linear;

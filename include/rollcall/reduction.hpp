@@ -56,7 +56,7 @@ enum class Operator : std::uint8_t {
     minimum_location,
     /// The same, with the larger value. A NaN counts as larger than all numbers.
     maximum_location,
-    function           ///< A function of the program.
+    function  ///< A function of the program.
 };
 
 /// The bits of an IEEE 754 half-precision number, for which C++20 has no type.

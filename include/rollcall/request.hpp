@@ -26,13 +26,13 @@ struct Received {
 /// but not copied. A request is empty after it was moved from, or after its result was taken; an empty request counts as done.
 ///
 /// Abandoning: a request that is destroyed before it is done is abandoned. A receive is withdrawn, a send is taken back if that is still
-/// possible, and a collective operation fails on all its ranks. If the data of the message was on its way to the receive, the message is
-/// lost, and its sender is not told: the send succeeds. All this also holds for requests that time out or are cancelled. The destructor
-/// returns when the buffers are free, within about a second even if another rank does not answer.
+/// possible, and a collective operation fails on all its ranks. A withdrawn receive to which data was on its way loses the message. The
+/// sender is not told: its send succeeds. All this also holds for requests that time out or are cancelled. The destructor returns when the
+/// buffers are free, within about a second even if another rank does not answer.
 ///
 /// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send() and
-/// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}. With kForever it never
-/// passes; then the setting ROLLCALL_TIMEOUT does not count for the request either.
+/// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}. With kForever this
+/// deadline never passes, and the setting ROLLCALL_TIMEOUT does not count for the request.
 ///
 /// Threads: one thread at a time may use a request. Different threads may use different requests.
 class ROLLCALL_EXPORT Request {

@@ -1,4 +1,4 @@
-# Checks which component includes which (docs/architecture.md). An arrow never runs back.
+# Checks which component includes which (docs/architecture/rooms.md). An arrow never runs back.
 file(GLOB entries RELATIVE "${SOURCE}" "${SOURCE}/*")
 set(rooms "")
 foreach(entry IN LISTS entries)

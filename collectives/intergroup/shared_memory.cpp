@@ -31,22 +31,39 @@ std::vector<runtime::Block> blocks_behind(const Members& group, const runtime::B
     return blocks;
 }
 
-Task rooted(Operation& op, runtime::Algorithm algorithm) {
+/// `moves`: how short blocks move. Null: `algorithm` has no blocks.
+Task rooted(Operation& op, runtime::Algorithm algorithm, const ShortMoves* moves) {
     const RootedPart part(op);
     if (!part.takes_part()) co_return;
     const std::vector<int> ranks = with_group(op.root(), part.others);
     runtime::Arguments arguments = op.arguments();
-    const std::vector<runtime::Block> blocks = blocks_behind(part.others, arguments.blocks, op.call().bytes);
+    const std::uint64_t size = op.call().bytes;
+    const std::vector<runtime::Block> blocks = blocks_behind(part.others, arguments.blocks, size);
     arguments.blocks = blocks.data();
     const Among node(op, ranks, part.is_root ? 0 : part.sides.member + 1, 0, arguments);
-    co_await algorithm(op);
+    if (moves && !op.call().own_sizes && ShortExchange::suits(op.size(), size))
+        co_await exchange_short(op, *moves, size);
+    else
+        co_await algorithm(op);
+}
+
+// No rank has a block for itself.
+constexpr ShortMoves kMovesFromRoot{ShortExchange::Flow::from_root, false, false, &scattered_to, &place_of_result};
+constexpr ShortMoves kMovesToRoot{ShortExchange::Flow::to_root, false, false, &same_for_all};
+constexpr ShortMoves kMovesForAll{ShortExchange::Flow::among_all, true, false, &same_for_all};
+constexpr ShortMoves kMovesForEach{ShortExchange::Flow::among_all, false, false, &block_for};
+
+/// Whether the blocks of both groups have one size that suits a ShortExchange.
+bool are_short(const Operation& op) {
+    const runtime::Call& call = op.call();
+    return !call.own_sizes && call.bytes == call.segment_bytes && ShortExchange::suits(op.size(), call.bytes);
 }
 
 }  // namespace
 
-Task intergroup_broadcast_shared_memory(Operation& op) { return rooted(op, &broadcast_shared_memory); }
-Task intergroup_scatter_shared_memory(Operation& op) { return rooted(op, &scatter_shared_memory); }
-Task intergroup_gather_shared_memory(Operation& op) { return rooted(op, &gather_shared_memory); }
+Task intergroup_broadcast_shared_memory(Operation& op) { return rooted(op, &broadcast_shared_memory, nullptr); }
+Task intergroup_scatter_shared_memory(Operation& op) { return rooted(op, &scatter_shared_memory, &kMovesFromRoot); }
+Task intergroup_gather_shared_memory(Operation& op) { return rooted(op, &gather_shared_memory, &kMovesToRoot); }
 
 Task intergroup_allgather_shared_memory(Operation& op) {
     const Sides sides = sides_of(op);
@@ -56,7 +73,10 @@ Task intergroup_allgather_shared_memory(Operation& op) {
         blocks_behind(sides.other, arguments.blocks, arguments.data.size / static_cast<std::uint64_t>(sides.other.size));
     arguments.blocks = blocks.data();
     const Among node(op, ranks, 0, 0, arguments);
-    co_await publish_and_copy(op, true, &same_for_all);
+    if (are_short(op))
+        co_await exchange_short(op, kMovesForAll, op.call().bytes);
+    else
+        co_await publish_and_copy(op, true, &same_for_all);
 }
 
 Task intergroup_alltoall_shared_memory(Operation& op) {
@@ -69,7 +89,10 @@ Task intergroup_alltoall_shared_memory(Operation& op) {
     arguments.contribution_blocks = to.data();
     arguments.blocks = from.data();
     const Among node(op, ranks, 0, 0, arguments);
-    co_await publish_and_copy(op, false, &block_for);
+    if (are_short(op))
+        co_await exchange_short(op, kMovesForEach, op.call().bytes);
+    else
+        co_await publish_and_copy(op, false, &block_for);
 }
 
 }  // namespace rollcall::collectives

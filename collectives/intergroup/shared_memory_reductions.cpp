@@ -90,6 +90,28 @@ Task combine_what_others_bring(Operation& op, std::deque<Outgoing>& outgoing, bo
     co_await op.all_of(sends);
 }
 
+/// As combine_what_others_bring() for everybody, in rank order, for elements that suit a ShortExchange.
+Task exchange_short_and_combine(Operation& op, transport::Bytes into) {
+    ShortExchange exchange(op, ShortExchange::Flow::among_all, true, into.size);
+    exchange.begin();
+    co_await op.until([&] { return exchange.next_room(); });
+    co_await exchange.write(op.arguments().contribution);
+    exchange.publish();
+    exchange.tell();
+    for (int rank = 1; rank < op.size(); ++rank) {
+        co_await op.until([&] {
+            const bool is_here = exchange.is_here(rank);
+            if (!is_here) exchange.tell();
+            return is_here;
+        });
+        if (rank == 1)
+            co_await exchange.read(into);
+        else
+            co_await op.combine(into, into, exchange.bytes());
+        if (!exchange.let_go()) co_await op.failure();
+    }
+}
+
 /// Each rank combines its share of the elements of the other group, which that group cuts into as many shares as this one has ranks.
 Task combine_shares(Operation& op, const Sides& sides, const runtime::Arguments& arguments) {
     const auto share = [&](auto all, int member, const Members& group) { return part_of(all, share_of(op, member, group.size)); };
@@ -146,6 +168,10 @@ Task intergroup_allreduce_shared_memory(Operation& op) {
     }
     const std::vector<int> ranks = with_group(op.rank(), sides.other);
     const Among node(op, ranks, 0, 0, arguments);
+    if (ShortExchange::suits(op.size(), arguments.data.size)) {
+        co_await exchange_short_and_combine(op, arguments.data);
+        co_return;
+    }
     std::deque<Outgoing> outgoing;
     outgoing.emplace_back(op, kEverybody, arguments.contribution, Publisher::reads);
     co_await combine_what_others_bring(op, outgoing, true, arguments.data);

@@ -28,7 +28,6 @@ struct ShortProgress {
     ShortExchange::Left left = {};
 };
 
-/// (A rank that exchanges data with the ranks of another group has no block for itself.)
 Pending copy_own_block(Operation& op, const ShortMoves& moves, ShortExchange& exchange) {
     const transport::Bytes into = moves.place(op, op.rank());
     const transport::ConstBytes from = moves.block(op, op.rank());

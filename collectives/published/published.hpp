@@ -132,6 +132,10 @@ Task exchange_and_combine(Operation& op);
 /// Where what another rank has for this one goes.
 using PlaceFor = transport::Bytes (*)(const Operation& op, int rank);
 
+// In a scatter: what the root has for another rank, and where this rank's block goes.
+inline transport::ConstBytes scattered_to(const Operation& op, int rank) { return block_of(op, rank); }
+inline transport::Bytes place_of_result(const Operation& op, int) { return op.arguments().result; }
+
 /// How an operation moves short blocks.
 struct ShortMoves {
     ShortExchange::Flow flow;
@@ -141,7 +145,7 @@ struct ShortMoves {
     PlaceFor place = &block_of;  ///< Where a rank copies what another one has published.
 };
 /// Moves blocks of `size` bytes, which suits a ShortExchange: a rank publishes from the arrival of its caller on, and copies what others
-/// publish, in whatever order it comes.
+/// publish, in whatever order it comes. Other ranks may move their blocks by Publications and Readings.
 Task exchange_short(Operation& op, const ShortMoves& moves, std::uint64_t size);
 
 /// Publishes what `block` gives for the other ranks, once for all of them or separately for each rank, from the arrival of the caller on.

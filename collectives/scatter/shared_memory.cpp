@@ -48,9 +48,7 @@ Task offer_and_write(Operation& op) {
     co_await all_read(op, outgoing);
 }
 
-transport::ConstBytes block_from(const Operation& op, int rank) { return block_of(op, rank); }
-transport::Bytes result_in(const Operation& op, int) { return op.arguments().result; }
-constexpr ShortMoves kScatterMoves{ShortExchange::Flow::from_root, false, true, &block_from, &result_in};
+constexpr ShortMoves kScatterMoves{ShortExchange::Flow::from_root, false, true, &scattered_to, &place_of_result};
 
 Task publish_blocks(Operation& op) {
     co_await op.arrival();

@@ -24,7 +24,7 @@ void Process::finalize() {
     if (finalized_.exchange(true)) return;
     const auto meanwhile = [&] { lane_->progress(); };
     std::optional<Error> failure;
-    std::optional<Error> mismatch;
+    std::optional<Error> untold;
     lane_->as_owner([&](Engine& engine) {
         engine.expect_no_call();
         failure = engine.loss();
@@ -50,15 +50,20 @@ void Process::finalize() {
     }
     lane_->stop_background();
     lane_->as_owner([&](Engine& engine) {
-        if (const Error* found = engine.mismatch_found()) mismatch = *found;
-        // The end may have failed before the engine knew of a lost message.
-        const std::string& lost = engine.undelivered();
-        if (failure && !lost.empty() && !std::string_view(failure->what()).ends_with(lost))
-            failure = Error(failure->code(), fmt::format("{}; {}", failure->what(), lost), failure->failed_rank());
+        if (const Error* found = engine.untold()) untold = *found;
+        if (!failure) return;
+        const auto add = [&](std::string_view sentence) {
+            if (sentence.empty() || std::string_view(failure->what()).ends_with(sentence)) return;
+            failure = Error(failure->code(), fmt::format("{}; {}", failure->what(), sentence), failure->failed_rank());
+        };
+        add(engine.undelivered());  // The end may have failed before the engine knew of a lost message.
+        if (untold) add(untold->what());
     });
     if (!failure) {
         bootstrap_->leave();
-        if (mismatch) throw Error(*mismatch);
+        // Error{state} would say that the job goes on.
+        if (untold && untold->code() == ErrorCode::state) throw Error(ErrorCode::mismatch, untold->what(), untold->failed_rank());
+        if (untold) throw Error(*untold);
         return;
     }
     // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it

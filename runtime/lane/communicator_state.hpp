@@ -35,7 +35,9 @@ struct CommunicatorState {
     std::unique_ptr<Error> broken;  ///< Why no operation from `broken_from` on can succeed.
     std::uint64_t broken_from = 0;  ///< Earlier operations may succeed: all ranks go through with them.
     bool broken_told = false;       ///< A caller here was told of the failure.
-    bool retired = false;           ///< The caller makes no more calls here. Deputies may still be under way.
+    /// Why data was not delivered that a call had handed over. Null: that did not happen, or a later call has told it.
+    std::unique_ptr<Error> undelivered;
+    bool retired = false;  ///< The caller makes no more calls here. Deputies may still be under way.
     /// By operation: how long recent callers have waited that could have handed their data over, divided by what they expected
     /// (PartAlone::wait). At least 1.
     std::array<float, kOperationKinds> waits = filled_with_one();

@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace rollcall::runtime {
+namespace {
+
+const Error* untold_of(const CommunicatorState& communicator) {
+    if (communicator.undelivered) return communicator.undelivered.get();
+    const bool untold = communicator.broken && !communicator.broken_told && communicator.broken->code() == ErrorCode::mismatch;
+    return untold ? communicator.broken.get() : nullptr;
+}
+
+}  // namespace
 
 std::uint64_t Communicators::expect() {
     expected_.push_back(next_turn_++ * size_ + rank_);
@@ -25,6 +34,23 @@ void Communicators::foretell(std::uint64_t id, std::uint64_t from, const Error& 
     if (!is_new && from < found->second.from) found->second = Failure{from, error};
 }
 
+void Communicators::fail_past(std::uint64_t id, std::uint64_t from, const Error& error) {
+    const auto found = past_.find(id);
+    // This rank has called what another rank calls differently. Other errors are those of the ranks that are still in a call.
+    if (error.code() != ErrorCode::mismatch || found == past_.end() || found->second.broken || from > found->second.begun) return;
+    found->second.broken = std::make_unique<Error>(error);
+    found->second.broken_from = from;
+    if (!untold_of_past_) untold_of_past_ = std::make_unique<Error>(error);
+}
+
+const Error* Communicators::untold() const {
+    const Error* found = untold_of_past_.get();
+    for_each([&](const CommunicatorState& communicator) {
+        if (!found) found = untold_of(communicator);
+    });
+    return found;
+}
+
 void Communicators::add(CommunicatorState& communicator) {
     const std::uint64_t id = communicator.group->id;
     present_.emplace(id, &communicator);
@@ -38,6 +64,7 @@ void Communicators::add(CommunicatorState& communicator) {
 void Communicators::remove(CommunicatorState& communicator) {
     const std::uint64_t id = communicator.group->id;
     present_.erase(id);
+    if (const Error* const untold = untold_of(communicator); untold && !untold_of_past_) untold_of_past_ = std::make_unique<Error>(*untold);
     remember(id, {communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
 }
 

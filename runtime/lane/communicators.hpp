@@ -36,6 +36,12 @@ class Communicators {
     /// A rank that has made the communicator already says that no operation of it from `from` on can succeed. Here it is still being made.
     void foretell(std::uint64_t id, std::uint64_t from, const Error& error);
 
+    /// A rank says that no operation from `from` on can succeed of a communicator that was destroyed here.
+    void fail_past(std::uint64_t id, std::uint64_t from, const Error& error);
+    /// A failure that no caller here was told of, also if its communicator was destroyed: calls that do not match, or data that was not
+    /// delivered after a call had handed it over. Null: there is none.
+    const Error* untold() const;
+
     void add(CommunicatorState& communicator);
     void remove(CommunicatorState& communicator);
     CommunicatorState* find(std::uint64_t id) const {
@@ -87,7 +93,8 @@ class Communicators {
     };
     std::unordered_map<std::uint64_t, Failure> foretold_;
     std::unordered_map<std::uint64_t, Past> past_;
-    std::deque<std::uint64_t> past_order_;  ///< The oldest first.
+    std::deque<std::uint64_t> past_order_;   ///< The oldest first.
+    std::unique_ptr<Error> untold_of_past_;  ///< The first failure of a destroyed communicator that no caller here was told of.
 };
 
 }  // namespace rollcall::runtime

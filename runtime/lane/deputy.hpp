@@ -59,6 +59,9 @@ class Deputy final : private transport::Completion {
     Deputy(const Deputy&) = delete;
     Deputy& operator=(const Deputy&) = delete;
 
+    /// A caller waits for it.
+    bool has_caller() const noexcept { return caller_ != nullptr; }
+
     /// For the engine's table of deputies whose caller has not come.
     struct ByCall {
         using Key = CallKey;

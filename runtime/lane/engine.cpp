@@ -156,15 +156,6 @@ void Engine::expect_departures() {
     let_go_of_all();
 }
 
-const Error* Engine::mismatch_found() const {
-    const Error* found = nullptr;
-    communicators_.for_each([&](const CommunicatorState& communicator) {
-        if (communicator.broken && !communicator.broken_told && communicator.broken->code() == ErrorCode::mismatch)
-            found = communicator.broken.get();
-    });
-    return found;
-}
-
 // --- sending ---------------------------------------------------------------------------------------------------------
 
 Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer, std::uint64_t step) {

@@ -149,8 +149,8 @@ class alignas(64) Engine final : public transport::Sink {
     void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
     void expect_departures();
-    /// The mismatch of calls on a communicator that still exists and of which no caller here was told; null: there is none.
-    const Error* mismatch_found() const;
+    /// As Communicators::untold().
+    const Error* untold() const { return communicators_.untold(); }
 
     // transport::Sink
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;

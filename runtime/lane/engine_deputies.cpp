@@ -1,6 +1,8 @@
 // The engine's deputies: parts of this rank in operations that run without their callers (deputy.hpp).
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -239,6 +241,18 @@ bool Engine::meet_deputy(Operation& caller) {
     return true;
 }
 
+namespace {
+
+// No caller waits for the data. A later call on the communicator tells of it, or the end of the job, and the log does so at once.
+void tell_of_undelivered(CommunicatorState& communicator, const Error& error) {
+    const std::string sentence = fmt::format("data that a call had handed over was not delivered: {}", error.what());
+    if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", sentence);
+    if (!communicator.undelivered && !(communicator.broken && communicator.broken_told))
+        communicator.undelivered = std::make_unique<Error>(error.code(), sentence, error.failed_rank());
+}
+
+}  // namespace
+
 // --- its end -----------------------------------------------------------------------------------------------------------------
 
 void Engine::deputy_ended(Deputy& deputy) {
@@ -257,9 +271,7 @@ void Engine::deputy_ended(Deputy& deputy) {
         return deputy.copy_next();
     }
     if (deputy.expected_) return;  // it stays until its caller comes
-    if (const Error* error = operation.error(); error && deputy.source_ < 0)
-        if (const auto logger = spdlog::get("rollcall"))
-            logger->warn("data that a call had handed over was not delivered: {}", error->what());
+    if (const Error* error = operation.error(); error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error);
     let_go(deputy);
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -26,7 +27,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     communicator.broken_told = false;
     active_.for_each([&](Operation& operation) {
         if (&operation.communicator_ != &communicator || operation.sequence() < from || operation.failed()) return;
-        communicator.broken_told |= !operation.alone_ || operation.has_arrived();
+        communicator.broken_told |= !operation.alone_ || static_cast<const Deputy*>(operation.on_done_context)->has_caller();
         fail(operation, error);
     });
     // No receive will ever want the early messages of this communicator, and their senders wait.

@@ -44,6 +44,7 @@ void Engine::start(Operation& operation) {
     communicator.remember(operation.sequence(), operation.call_);
     if (communicator.is_broken_at(operation.sequence())) {
         communicator.broken_told = true;
+        communicator.undelivered.reset();
         fail(operation, *communicator.broken);
     } else {
         const EarlyMessage* other =

@@ -240,7 +240,9 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
                                   std::string(static_cast<const char*>(payload.data), payload.size), header.call.root);
                 if (communicator)
                     break_communicator(*communicator, header.sequence, error, false);
-                else if (!communicators_.is_past(header.base.communicator))
+                else if (communicators_.is_past(header.base.communicator))
+                    communicators_.fail_past(header.base.communicator, header.sequence, error);
+                else
                     communicators_.foretell(header.base.communicator, header.sequence, error);
             }
             return;

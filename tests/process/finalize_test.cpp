@@ -44,6 +44,17 @@ TEST(Decoupled, WhatWasHandedOverArrives) {
         }
 }
 
+TEST(Decoupled, WhatFailsAfterItWasHandedOverIsTold) {
+    Words environment = kMessages;
+    environment.push_back("ROLLCALL_LANDING_BYTES=1600000");  // room for what the root hands over, and not for that and what fills it
+    for (const std::string why : {"mismatch", "timeout"})
+        for (const std::string told_by : {"call", "end", "dropped"}) {
+            const Ended ended = run_ranks(3, {"hands_over_in_vain:" + why + ":" + told_by}, with(environment));
+            EXPECT_EQ(ended.code, 0) << why << " " << told_by << "\n" << ended.out << ended.error;
+            EXPECT_TRUE(has(ended.error, "data that a call had handed over was not delivered")) << ended.error;
+        }
+}
+
 TEST(Decoupled, ALateRankPassesOnBeforeItCalls) {
     expect_success(4, {"begins_early:1"}, with(kMessages));
     expect_success(4, {"begins_early:20"}, with(kMessages));

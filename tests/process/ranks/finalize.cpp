@@ -221,6 +221,37 @@ ROLLCALL_SCENARIO(hands_blocks_over) {
     if (!leaves_now) all_is_well(scene, 60);
 }
 
+// The root of a broadcast hands its data over, and then the call fails. Rank 1 has no room for the data and does not call the broadcast.
+// Words: why it fails ("mismatch": rank 1 calls a barrier, "timeout": rank 2 gives up), and who tells the root ("call": its next call on
+// the communicator, "end": finalize(), "dropped": finalize() after the root has destroyed the communicator).
+ROLLCALL_SCENARIO(hands_over_in_vain) {
+    const bool differs = scene.word(0) == "mismatch";
+    const std::string told_by = scene.word(1);
+    const ErrorCode code = differs ? ErrorCode::mismatch : ErrorCode::timeout;
+    const CollectiveOptions chain{
+        .algorithm = "pipelined", .segment_bytes = {}, .timeout = differs ? std::chrono::seconds(60) : std::chrono::milliseconds(50)};
+    auto data = pattern(kLarge, 3);
+    std::vector<std::byte> filler(3 * kLarge);
+    Communicator part = scene.world.duplicate();
+    if (scene.rank == 0) {
+        scene.world.start_send(filler, 1, 5).wait();  // It has landed.
+        part.broadcast(data, 0, {.algorithm = "pipelined", .segment_bytes = {}, .timeout = {}});
+        scene.world.send(1, 1, 6);
+        scene.world.send(1, 2, 6);
+        if (told_by == "dropped") part = {};
+        const Error error =
+            expect_error(code, "what follows the call that failed", [&] { told_by == "call" ? part.barrier() : scene.job.finalize(); });
+        check(says(error, "broadcast") && says(error, differs ? "rank 1 called barrier" : "rank 2"), "it says '{}'", error.what());
+    } else {
+        scene.world.receive<int>(0, 6);
+        if (scene.rank == 1 && differs) expect_error(code, "a barrier", [&] { part.barrier(); });
+        if (scene.rank == 2) expect_error(code, "a broadcast", [&] { part.broadcast(data, 0, chain); });
+        if (scene.rank == 2) scene.world.send(1, 1, 7);
+        if (scene.rank == 1) scene.world.receive<int>(2, 7);
+        if (scene.rank == 1) scene.world.receive(filler, 0, 5);
+    }
+}
+
 // A rank passes a broadcast on while its own caller is elsewhere. Words: how many calls ahead, and the algorithm.
 ROLLCALL_SCENARIO(begins_early) {
     const int ahead = scene.number(0, 3);

@@ -117,6 +117,12 @@ Error timeout_error(const runtime::Process& process, const std::string& what, Ti
                                                  what, format_duration(static_cast<double>(timeout.count()) * 1e-9)));
 }
 
+Error ended_error(const runtime::Process& process, const std::string& what) {
+    return Error(ErrorCode::state, fmt::format("{}: {} cannot end any more, because {} has ended: wait for requests and plans before that",
+                                               process.name_of(process.place().rank), what,
+                                               process.connects_jobs() ? "the connection of two jobs" : "the job"));
+}
+
 void Communicator::Implementation::end(Operation& operation, bool in_time, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
     if (!in_time) lane.abandon(operation, timeout_error(*process, operation.describe(), timeout));

@@ -210,8 +210,10 @@ struct ROLLCALL_HIDDEN Request::Implementation {
     /// Waits until it is done. Returns false if this time is over before that. If its own deadline is over, it is abandoned, and counts as
     /// done.
     bool wait(Timeout timeout);
-    /// Abandons it if its own deadline is over.
+    /// Abandons it if its own deadline is over, or if the job has ended.
     void expire();
+    /// Abandons it if it is under way although the job has ended. Nothing moves its data any more.
+    void end_with_job();
     /// Abandons it with the error of a timeout of this length.
     void give_up(Timeout after);
 
@@ -234,6 +236,9 @@ void check_nothing_under_way(runtime::Process& process, const char* caller, cons
 
 /// The point in time at which this timeout, counted from now, is over. kForever gives kNever.
 Nanoseconds deadline_of(Timeout timeout);
+
+/// The error of an operation that is under way although its job has ended.
+Error ended_error(const runtime::Process& process, const std::string& what);
 
 /// An error with a text such as "rank 2: ... did not end within 1 s".
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);

@@ -33,8 +33,9 @@ struct ROLLCALL_HIDDEN CompletionQueue::Implementation {
     void add(std::unique_ptr<Request::Implementation>& request, std::uint64_t context);
     std::unique_ptr<Entry> remove(Entry& entry);
     void tell_deadline() { ended.look_at(deadlines.empty() ? kNever : deadlines.begin()->first); }
-    /// Abandons the requests whose own deadline is over.
+    /// Abandons the requests whose own deadline is over, and all if the job has ended.
     void expire();
+    void end_with_job();
     std::optional<Completion> take();
     std::optional<Completion> take_until(Nanoseconds until);
 
@@ -82,6 +83,7 @@ std::unique_ptr<CompletionQueue::Implementation::Entry> CompletionQueue::Impleme
 }
 
 void CompletionQueue::Implementation::expire() {
+    if (communicator->process->finalized()) return end_with_job();
     if (ended.look_at() == kNever) return;
     std::vector<Entry*> late;
     {
@@ -91,6 +93,15 @@ void CompletionQueue::Implementation::expire() {
         tell_deadline();
     }
     for (Entry* entry : late) entry->request->expire();
+}
+
+void CompletionQueue::Implementation::end_with_job() {
+    std::vector<Entry*> all;
+    {
+        const std::lock_guard lock(mutex);
+        for (const auto& [address, entry] : entries) all.push_back(address);
+    }
+    for (Entry* entry : all) entry->request->end_with_job();
 }
 
 std::optional<Completion> CompletionQueue::Implementation::take() {
@@ -110,6 +121,10 @@ std::optional<Completion> CompletionQueue::Implementation::take() {
 std::optional<Completion> CompletionQueue::Implementation::take_until(Nanoseconds until) {
     for (;;) {
         if (auto completion = take()) return completion;
+        if (communicator->process->finalized()) {
+            end_with_job();
+            return take();
+        }
         lane().wait({ended, std::min(until, ended.look_at())});
         expire();
         if (monotonic_now() >= until) return take();

@@ -32,6 +32,11 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
         own->check_alive();
         operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm, prepared.arguments);
     }
+    // Fails an iteration that is under way although the job has ended. Nothing moves its data any more.
+    void end_with_job() {
+        if (operation->done() || !own->process->finalized()) return;
+        lane().abandon(*operation, ended_error(*own->process, operation->describe()));
+    }
     // An operation that is done must not be touched any more.
     template <class F>
     void as_owner_unless_done(F&& change) {
@@ -143,6 +148,7 @@ void Plan::start() {
 void Plan::wait() {
     Implementation& here = checked();
     if (!here.started) throw Error(ErrorCode::state, "Plan::wait(): nothing was started: call start() first");
+    here.end_with_job();
     if (!here.lane().wait(*here.operation, here.timeout))
         here.lane().abandon(*here.operation, timeout_error(*here.own->process, here.operation->describe(), here.timeout));
     here.finish();
@@ -156,6 +162,7 @@ void Plan::run() {
 bool Plan::test() {
     Implementation& here = checked();
     if (!here.started) throw Error(ErrorCode::state, "Plan::test(): nothing was started: call start() first");
+    here.end_with_job();
     if (!here.operation->done()) here.lane().progress();
     return here.operation->done();
 }

@@ -49,11 +49,18 @@ void Request::Implementation::give_up(Timeout after) {
     lane().abandon(waitable(), timeout_error(*communicator->process, describe(), after));
 }
 
+void Request::Implementation::end_with_job() {
+    if (waitable().done() || !communicator->process->finalized()) return;
+    lane().abandon(waitable(), ended_error(*communicator->process, describe()));
+}
+
 void Request::Implementation::expire() {
+    end_with_job();
     if (own_deadline != kNever && !waitable().done() && monotonic_now() >= own_deadline) give_up(*own_timeout);
 }
 
 bool Request::Implementation::wait(Timeout timeout) {
+    end_with_job();
     if (own_deadline == kNever || own_deadline >= deadline_of(timeout)) return lane().wait(waitable(), timeout);
     if (!lane().wait(waitable(), time_until(own_deadline))) give_up(*own_timeout);
     return true;
@@ -135,6 +142,7 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
         if (!requests[i]) continue;
         last = requests[i].implementation_.get();
         last->communicator->process->check_not_forked();
+        last->end_with_job();
         waitables.push_back(&last->waitable());
         indices.push_back(i);
         first_own = std::min(first_own, last->own_deadline);

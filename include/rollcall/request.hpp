@@ -34,6 +34,9 @@ struct Received {
 /// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}. With kForever this
 /// deadline never passes, and the setting ROLLCALL_TIMEOUT does not count for the request.
 ///
+/// The end of the job: if the job ends before the operation is done (~Job), the operation never ends. All calls that wait for the request
+/// or test it then throw Error{state}, at once.
+///
 /// Threads: one thread at a time may use a request. Different threads may use different requests.
 class ROLLCALL_EXPORT Request {
   public:

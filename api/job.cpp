@@ -171,7 +171,11 @@ Job::Job(const Embedding& embedding) : implementation_(std::make_unique<Implemen
 Job::~Job() {
     if (!implementation_->process->forked() && implementation_->leave_to_others()) return;
     forget_job_of_uncaught(*implementation_->process);
-    if (std::uncaught_exceptions() > implementation_->exceptions_before || implementation_->process->forked()) return;
+    if (implementation_->process->forked()) return;
+    if (std::uncaught_exceptions() > implementation_->exceptions_before) {
+        implementation_->process->vanish();
+        return;
+    }
     const auto logged = [](const auto& work) {
         try {
             work();

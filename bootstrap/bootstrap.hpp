@@ -70,6 +70,8 @@ class Bootstrap {
     /// Says that this process leaves in good order, so its later exit does not count as a death. Called last, after
     /// the last barrier.
     virtual void leave() noexcept = 0;
+    /// Lets the others see this process's death, although it lives on. Called last, in place of leave().
+    virtual void vanish() noexcept = 0;
     /// Asks the starter of the job to end all of it with this exit code. Waits at most a second or two until the
     /// request has been sent.
     virtual void abort(int code, std::string_view why) noexcept = 0;

@@ -188,6 +188,9 @@ void Member::leave() noexcept {
     }
 }
 
+// The descriptor stays open, because another thread may be about to use it.
+void Member::vanish() noexcept { ::shutdown(control_.get(), SHUT_RDWR); }
+
 void Member::abort(int code, std::string_view why) noexcept {
     try {
         post(FrameWriter(FrameType::abort).i32(code).text(why).finish());

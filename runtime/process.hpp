@@ -104,6 +104,9 @@ class Process : public std::enable_shared_from_this<Process> {
     /// For example "rank 3 on host a".
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
+    /// Leaves as if this process had died, with its connections. Others learn that at once, also if handles keep this object.
+    void vanish() noexcept;
+
     /// Whether this is the connection of two jobs.
     bool connects_jobs() const noexcept { return own_ != nullptr; }
     /// This process in its own job.

@@ -72,6 +72,13 @@ void Process::finalize() {
                 failure->failed_rank());
 }
 
+void Process::vanish() noexcept {
+    if (finalized_.exchange(true)) return;
+    for (const auto& connection : connections()) connection->vanish();
+    lane_->stop_background();
+    bootstrap_->vanish();
+}
+
 // Waits until the data has left that calls have handed over, and the data that this rank passes on for others.
 void Process::deliver_what_is_left() {
     const Nanoseconds limit = settings_.timeout ? deadline_after(Timeout(settings_.timeout)) : kNever;

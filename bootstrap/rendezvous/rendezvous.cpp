@@ -310,10 +310,13 @@ Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& sha
     }
 }
 
-Rendezvous::~Rendezvous() {
+Rendezvous::~Rendezvous() { vanish(); }
+
+void Rendezvous::vanish() noexcept {
     // The services go first, because the others depend on them: they must see that this process is gone, not only that its rank is.
     implementation_->leader.reset();
     implementation_->root.reset();
+    if (implementation_->member) implementation_->member->vanish();
 }
 
 std::string_view Rendezvous::name() const { return implementation_->starter; }

@@ -68,6 +68,7 @@ class Rendezvous final : public Bootstrap {
     std::optional<Notice> take_notice() override;
     /// Waits, for some seconds at most, for the processes that depend on this one: rank 0 waits for all, a leader for its host.
     void leave() noexcept override;
+    void vanish() noexcept override;
     /// Tells all other ranks that the job is being ended, and why. Their processes end themselves.
     void abort(int code, std::string_view why) noexcept override;
     /// abort() in two steps: say_abort() writes to standard error, tell_abort() tells the other ranks. A process manager can be told in

@@ -50,8 +50,8 @@ class ROLLCALL_EXPORT Job {
     /// within ROLLCALL_LAUNCH_TIMEOUT.
     explicit Job(const Embedding& embedding);
     /// Leaves the job as finalize() does. If an exception is being thrown, it leaves at once instead, and the other ranks learn that this
-    /// rank died. The destructor throws nothing: a failure, or an operation that was still under way, is logged, and the job is left
-    /// anyway. A program that must know whether all ranks came to the end calls finalize().
+    /// rank died, also if the process goes on and keeps communicators. The destructor throws nothing: a failure, or an operation that was
+    /// still under way, is logged, and the job is left anyway. A program that must know whether all ranks came to the end calls finalize().
     ~Job();
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;

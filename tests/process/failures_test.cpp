@@ -207,6 +207,13 @@ TEST(Deaths, ByAnExceptionThatLeavesTheScopeOfTheJob) {
     EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;
 }
 
+TEST(Deaths, ByAnExceptionAreNotHiddenByACommunicatorThatStays) {
+    const Ended ended = run_ranks(3, {"gives_up_but_keeps"});
+    EXPECT_TRUE(has(ended.out, "2 of 2 noticed")) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "kept: the job was")) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;
+}
+
 TEST(Deaths, ByAnExceptionThatNobodyCatchesAreToldWithIt) {
     const Ended ended = run_ranks(3, {"uncaught:1"});
     EXPECT_EQ(ended.code, 128 + SIGABRT) << ended.out << ended.error;

@@ -39,7 +39,8 @@ enum class ElementType : std::uint8_t {
 
 /// The operators. Minimum and maximum give NaN if one of the elements is NaN, whichever rank brings it; the bits of that NaN may be others.
 /// For them -0 is below +0. Logical operators give 1 or 0. Integers wrap on overflow. is_defined() says which operator is defined for which
-/// type.
+/// type. A call with `sum` for elements of type bool does not compile, because a bool cannot hold the sum of two: use logical_or, or sum
+/// integers to count.
 enum class Operator : std::uint8_t {
     sum,
     product,
@@ -204,7 +205,8 @@ template <class F, class T>
 inline constexpr bool kReduces = false;
 template <Operator kOperator, class T>
 requires requires { ElementOf<T>::type; }
-inline constexpr bool kReduces<OperatorFunction<kOperator>, T> = is_defined(kOperator, ElementOf<T>::type, ElementOf<T>::is_located);
+inline constexpr bool kReduces<OperatorFunction<kOperator>, T> =
+    is_defined(kOperator, ElementOf<T>::type, ElementOf<T>::is_located) && !(kOperator == Operator::sum && std::is_same_v<T, bool>);
 template <class F, class T>
 requires std::is_nothrow_invocable_r_v<T, const F&, const T&, const T&>
 inline constexpr bool kReduces<F, T> = std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(Reduction::state) && alignof(F) <= 8;

@@ -32,19 +32,26 @@ struct ROLLCALL_HIDDEN CompletionQueue::Implementation {
     runtime::Lane& lane() const { return communicator->process->lane(); }
     void add(std::unique_ptr<Request::Implementation>& request, std::uint64_t context);
     std::unique_ptr<Entry> remove(Entry& entry);
-    void tell_deadline() { ended.look_at(deadlines.empty() ? kNever : deadlines.begin()->first); }
+    void tell_deadline() {
+        const Nanoseconds first = deadlines.empty() ? kNever : deadlines.begin()->first;
+        ended.look_at(has_new_unlimited ? 0 : first);
+    }
     /// Abandons the requests whose own deadline is over, and all if the job has ended.
     void expire();
     void end_with_job();
     std::optional<Completion> take();
-    std::optional<Completion> take_until(Nanoseconds until);
+    /// Takes the next request that ends by `until`. `for_unlimited` is one more limit, while there are requests without a deadline of their
+    /// own.
+    std::optional<Completion> take_until(Nanoseconds until, Nanoseconds for_unlimited = kNever);
 
     std::shared_ptr<const Communicator::Implementation> communicator;
     runtime::Ended ended;
     std::atomic<std::size_t> size{0};
-    std::mutex mutex;  ///< Guards the members below.
+    std::atomic<std::size_t> unlimited{0};  ///< The number of requests without a deadline of their own.
+    std::mutex mutex;                       ///< Guards the members below.
     std::unordered_map<Entry*, std::unique_ptr<Entry>> entries;
-    std::set<Deadline> deadlines;  ///< The deadlines of the entries that have one.
+    std::set<Deadline> deadlines;    ///< The deadlines of the entries that have one.
+    bool has_new_unlimited = false;  ///< The first such request has come. A thread that waits must look at its limit again.
 };
 
 CompletionQueue::Implementation::~Implementation() {
@@ -60,6 +67,7 @@ void CompletionQueue::Implementation::add(std::unique_ptr<Request::Implementatio
     {
         const std::lock_guard lock(mutex);
         if (deadline != kNever) deadlines.emplace(deadline, &entry);
+        if (!request->own_timeout && unlimited++ == 0) has_new_unlimited = true;
         tell_deadline();
         entries.emplace(&entry, std::move(made));
         entry.request = std::move(request);
@@ -78,6 +86,7 @@ std::unique_ptr<CompletionQueue::Implementation::Entry> CompletionQueue::Impleme
     const std::lock_guard lock(mutex);
     deadlines.erase({entry.request->own_deadline, &entry});
     tell_deadline();
+    if (!entry.request->own_timeout) --unlimited;
     --size;
     return std::move(entries.extract(&entry).mapped());
 }
@@ -88,6 +97,7 @@ void CompletionQueue::Implementation::expire() {
     std::vector<Entry*> late;
     {
         const std::lock_guard lock(mutex);
+        has_new_unlimited = false;
         for (const Nanoseconds now = monotonic_now(); !deadlines.empty() && deadlines.begin()->first <= now;)
             late.push_back(deadlines.extract(deadlines.begin()).value().second);
         tell_deadline();
@@ -118,16 +128,17 @@ std::optional<Completion> CompletionQueue::Implementation::take() {
     return completion;
 }
 
-std::optional<Completion> CompletionQueue::Implementation::take_until(Nanoseconds until) {
+std::optional<Completion> CompletionQueue::Implementation::take_until(Nanoseconds until, Nanoseconds for_unlimited) {
     for (;;) {
         if (auto completion = take()) return completion;
         if (communicator->process->finalized()) {
             end_with_job();
             return take();
         }
-        lane().wait({ended, std::min(until, ended.look_at())});
+        const Nanoseconds limit = unlimited.load() > 0 ? std::min(until, for_unlimited) : until;
+        lane().wait({ended, std::min(limit, ended.look_at())});
         expire();
-        if (monotonic_now() >= until) return take();
+        if (monotonic_now() >= limit) return take();
     }
 }
 
@@ -168,7 +179,8 @@ Completion CompletionQueue::next() {
     const std::size_t requests = size();
     if (requests == 0) throw Error(ErrorCode::state, "CompletionQueue::next(): there is no request in the queue: add one first");
     const Timeout limit = here.communicator->deadline({});
-    if (auto completion = here.take_until(deadline_of(limit))) return std::move(*completion);
+    // If another thread adds a request without a deadline of its own, the setting counts from the beginning of this call.
+    if (auto completion = here.take_until(kNever, deadline_of(limit))) return std::move(*completion);
     throw Error(ErrorCode::timeout, fmt::format("CompletionQueue::next(): none of {} requests ended within {}", requests,
                                                 format_duration(static_cast<double>(limit.count()) * 1e-9)));
 }

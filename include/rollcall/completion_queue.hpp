@@ -67,11 +67,11 @@ class ROLLCALL_EXPORT CompletionQueue {
     std::size_t size() const noexcept;
 
     /// Waits for the next request that ends, and takes it. Throws Error{state} if the queue is empty, and Error{timeout} after the setting
-    /// ROLLCALL_TIMEOUT (by default there is no deadline); nothing is abandoned then. The failure of a request is not thrown: it is in
-    /// Completion::error.
+    /// ROLLCALL_TIMEOUT (by default there is no deadline); nothing is abandoned then. The setting does not count while all requests in the
+    /// queue have deadlines of their own, such as kForever. The failure of a request is not thrown: it is in Completion::error.
     Completion next();
     /// Waits for the next request that ends, for at most `timeout`. Returns nothing if none has ended by then. It also waits while the
-    /// queue is empty, since another thread may add a request.
+    /// queue is empty, since another thread may add a request, unless the job has ended.
     std::optional<Completion> next_for(Timeout timeout);
     /// Takes a request that has ended, or returns nothing, without waiting. Each call also moves data, as Job::progress() does.
     std::optional<Completion> try_next();

@@ -57,6 +57,9 @@ TEST(Messages, SizeOfADeadSender) {
     const Ended ended = run_ranks(2, {"size_of_the_dead"});
     EXPECT_EQ(lines_with(ended.out, "rank 0 done").size(), 1u) << ended.out << ended.error;
 }
+TEST(Messages, CompletionQueuesForEverInSpiteOfTheSetting) {
+    expect_success(2, {"queue_for_ever"}, {.environment = {"ROLLCALL_TIMEOUT=200ms"}, .launcher = {}});
+}
 TEST(Messages, CompletionQueueOfADeadSender) {
     const Ended ended = run_ranks(3, {"queue_of_the_dead"});
     for (const char* rank : {"rank 0 done", "rank 2 done"}) EXPECT_EQ(lines_with(ended.out, rank).size(), 1u) << ended.out << ended.error;

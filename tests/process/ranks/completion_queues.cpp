@@ -250,4 +250,37 @@ ROLLCALL_SCENARIO(queue_of_the_dead) {
     end_without_the_dead(scene);
 }
 
+// ROLLCALL_TIMEOUT does not end next() if all requests have deadlines of their own, such as kForever. It counts again as soon as another
+// thread adds a request without one.
+ROLLCALL_SCENARIO(queue_for_ever) {
+    if (scene.rank == 1) {
+        scene.await(0);
+        sleep_us(300'000);  // above ROLLCALL_TIMEOUT
+        scene.world.send(1, 0, 1);
+        return scene.await(1);  // so that it does not wait at the end for longer than ROLLCALL_TIMEOUT
+    }
+    CompletionQueue queue(scene.world);
+    int value = 0, never = 0;
+    queue.add(scene.world.start_receive(value, 1, 1, kForever), 1);
+    scene.raise(0);
+    const Completion completion = queue.next();
+    check(completion.context == 1 && !completion.error && value == 1, "the request did not end well");
+    queue.add(scene.world.start_receive(never, 1, 2, kForever), 2);
+    std::thread adds([&] {
+        sleep_us(10'000);
+        queue.add(scene.world.start_receive(never, 1, 3), 3);
+    });
+    const auto joins = [&] {
+        adds.join();
+        scene.raise(1);
+    };
+    try {
+        expect_error(ErrorCode::timeout, "a queue with a request that has no deadline", [&] { queue.next(); });
+    } catch (...) {
+        joins();
+        throw;
+    }
+    joins();
+}
+
 }  // namespace rollcall::test

@@ -62,36 +62,43 @@ std::optional<Timeout> deadline(std::int64_t timeout) {
     return Timeout(timeout);
 }
 
-rollcall::CollectiveOptions options_of(const rollcall_collective_options* given) {
+rollcall_collective_options options_taken(const rollcall_collective_options* given) {
+    const rollcall_collective_options defaults = ROLLCALL_COLLECTIVE_DEFAULTS;
+    return given ? taken(*given, defaults, "the options", "ROLLCALL_COLLECTIVE_DEFAULTS") : defaults;
+}
+
+rollcall::CollectiveOptions options_of(const rollcall_collective_options& given) {
     rollcall::CollectiveOptions options;
-    if (!given) return options;
-    check_size(given, "the options", "ROLLCALL_COLLECTIVE_DEFAULTS");
-    if (given->segment_bytes < -1)
+    if (given.segment_bytes < -1)
         throw Error(ErrorCode::invalid_argument, "segment_bytes is negative: use -1 for the setting, 0 for whole");
-    if (given->algorithm) options.algorithm = given->algorithm;
-    if (given->segment_bytes >= 0) options.segment_bytes = static_cast<std::uint64_t>(given->segment_bytes);
-    options.timeout = deadline(given->timeout);
-    options.until_delivered = given->until_delivered != 0;
+    if (given.algorithm) options.algorithm = given.algorithm;
+    if (given.segment_bytes >= 0) options.segment_bytes = static_cast<std::uint64_t>(given.segment_bytes);
+    options.timeout = deadline(given.timeout);
+    options.until_delivered = given.until_delivered != 0;
     return options;
 }
 
 void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how) {
-    if (given < known)
-        throw Error(ErrorCode::invalid_argument, std::string(what) + ": its size is given as " + std::to_string(given) +
-                                                     " bytes, but is at least " + std::to_string(known) + ": initialize it with " + how);
+    throw Error(ErrorCode::invalid_argument, std::string(what) + ": its size is given as " + std::to_string(given) + " bytes, but is " +
+                                                 std::to_string(known) + " in this version of the library: initialize it with " + how);
+}
+
+void refuse_unknown(const char* what) {
     throw Error(
         ErrorCode::invalid_argument,
         std::string(what) +
             ": a field is set that this version of the library does not know, because the program was built against a newer version");
 }
 
-Reduction reduction_of(const rollcall_reduction* given) {
+Reduction reduction_of(const rollcall_reduction* structure) {
     static_assert(static_cast<int>(Operator::function) == ROLLCALL_FUNCTION &&
                   static_cast<int>(Operator::maximum_location) == ROLLCALL_MAXIMUM_LOCATION &&
                   static_cast<int>(Operator::bitwise_and) == ROLLCALL_BITWISE_AND &&
                   static_cast<int>(ElementType::uint8) == ROLLCALL_UINT8 && static_cast<int>(ElementType::float16) == ROLLCALL_FLOAT16 &&
                   static_cast<int>(ElementType::complex128) == ROLLCALL_COMPLEX128);
-    check_size(&checked(given, "the reduction"), "the reduction", "ROLLCALL_REDUCTION(operation, type)");
+    const rollcall_reduction copy = taken(checked(structure, "the reduction"), ROLLCALL_REDUCTION(ROLLCALL_SUM, ROLLCALL_UINT8),
+                                          "the reduction", "ROLLCALL_REDUCTION(operation, type)");
+    const rollcall_reduction* const given = &copy;
     if (static_cast<unsigned>(given->operation) > ROLLCALL_FUNCTION || static_cast<unsigned>(given->type) > ROLLCALL_COMPLEX128)
         throw Error(ErrorCode::invalid_argument,
                     "the reduction's operation is not one of rollcall_operator, or its type is not one of rollcall_element_type");

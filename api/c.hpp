@@ -2,8 +2,10 @@
 /// The parts of which the functions of the C interface consist: handles, and the translation of exceptions into statuses.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -68,23 +70,37 @@ inline const Intercommunicator& checked(const rollcall_intercommunicator* betwee
     return checked(between, "the intercommunicator").handle;
 }
 
-/// A structure of the caller begins with its size. It must be at least as long as this library's structure, and all bytes beyond that must
-/// be zero.
+// A structure of the caller begins with its size. It is shorter than this library's if the program was compiled with an older header, and
+// longer with a newer one. A later version adds fields behind all that an older one has, also behind its padding.
 [[noreturn]] void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how);
+[[noreturn]] void refuse_unknown(const char* what);
+/// Throws if no version of the structure can have this size: a version has at least one field besides the size.
 template <class Structure>
-void check_size(const Structure* given, const char* what, const char* how) {
-    if (given->size < sizeof *given) refuse_size(given->size, sizeof *given, what, how);
-    const auto* bytes = reinterpret_cast<const unsigned char*>(given);
-    for (std::size_t i = sizeof *given; i < given->size; ++i)
-        if (bytes[i] != 0) refuse_size(given->size, sizeof *given, what, how);
+void check_size(std::size_t given, const char* what, const char* how) {
+    if (given <= sizeof(std::size_t) || given % alignof(Structure) != 0) refuse_size(given, sizeof(Structure), what, how);
 }
-/// Fills such a structure, as far as this library knows it.
+/// Returns a copy of such a structure. The fields that it does not have are those of `defaults`. Throws if a field is set that this library
+/// does not know.
+template <class Structure>
+Structure taken(const Structure& given, const Structure& defaults, const char* what, const char* how) {
+    const std::size_t size = given.size;
+    check_size<Structure>(size, what, how);
+    const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
+    for (std::size_t i = sizeof given; i < size; ++i)
+        if (bytes[i] != 0) refuse_unknown(what);
+    Structure copy = defaults;
+    std::memcpy(&copy, bytes, std::min(size, sizeof copy));
+    return copy;
+}
+/// Fills such a structure, as far as it has the fields and this library knows them.
 template <class Structure>
 void give(Structure* place, Structure value, const char* what) {
     value.size = checked(place, what).size;
-    if (value.size < sizeof value) refuse_size(value.size, sizeof value, what, "its size");
-    *place = value;
+    check_size<Structure>(value.size, what, "its size");
+    std::memcpy(static_cast<void*>(place), &value, std::min(value.size, sizeof value));
 }
+/// Returns the defaults where `given` is null.
+rollcall_collective_options options_taken(const rollcall_collective_options* given);
 /// Throws Error{invalid_argument} if the operator or the element type is not in rollcall.h. All else that is wrong with the reduction is
 /// reported by the call.
 Reduction reduction_of(const rollcall_reduction* given);
@@ -92,7 +108,8 @@ rollcall_call_record record_of(const CallRecord& record);
 
 /// Returns no value for ROLLCALL_DEFAULT_TIMEOUT.
 std::optional<Timeout> deadline(std::int64_t timeout);
-CollectiveOptions options_of(const rollcall_collective_options* given);
+CollectiveOptions options_of(const rollcall_collective_options& given);
+inline CollectiveOptions options_of(const rollcall_collective_options* given) { return options_of(options_taken(given)); }
 PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor);
 
 /// Gives the communicator that `make` makes to the caller.

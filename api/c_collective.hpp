@@ -15,8 +15,9 @@ namespace rollcall::c {
 template <class Handle, class Make>
 rollcall_status call(const Handle* handle, const rollcall_collective_options* options, Make&& make_call) noexcept {
     return guarded([&] {
-        CollectiveOptions how = options_of(options);
-        rollcall_call_record* const record = options ? options->record : nullptr;
+        const rollcall_collective_options given = options_taken(options);
+        CollectiveOptions how = options_of(given);
+        rollcall_call_record* const record = given.record;
         CallRecord times;
         if (record) {
             give(record, record_of(times), "the record");  // refuses a wrong record before anything is sent

@@ -12,7 +12,7 @@
  *     }
  *
  * Rules for all functions:
- *   - Sizes are in bytes, times in nanoseconds.
+ *   - Sizes are in bytes, times in nanoseconds. A structure begins with its size, which tells the version of the header (docs/c.md).
  *   - A function that returns rollcall_status reports a failure by it; rollcall_last_error() has the sentence. No exception leaves a
  *     function. A null pointer that is not said to be allowed is ROLLCALL_INVALID_ARGUMENT.
  *   - `timeout` is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER.

@@ -2,6 +2,7 @@
 #include "check.h"
 
 #include <poll.h>
+#include <stddef.h>
 #include <string.h>
 
 rollcall_job* job;
@@ -127,6 +128,25 @@ static void collectives(const rollcall_communicator* world, int rank, int size) 
     newer.of_a_newer_version = 1;
     CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &newer.known) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strstr(rollcall_last_error(), "newer"));
+
+    /* A program that was compiled with an older header has shorter structures. What lies behind them is not looked at. */
+    rollcall_collective_options older = ROLLCALL_COLLECTIVE_DEFAULTS;
+    older.size = offsetof(rollcall_collective_options, timeout);
+    older.timeout = -77; /* no field of the older structure */
+    older.record = (rollcall_call_record*)1;
+    OK(rollcall_broadcast(world, &word, sizeof word, 0, &older));
+    older.algorithm = "nothing";
+    CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &older) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "nothing"));
+    older.size = offsetof(rollcall_collective_options, timeout) - 1; /* no size of any version */
+    CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &older) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "its size"));
+    rollcall_call_record shorter = {offsetof(rollcall_call_record, exit), -1, -1, -1, -1};
+    options = (rollcall_collective_options)ROLLCALL_COLLECTIVE_DEFAULTS;
+    options.record = &shorter;
+    OK(rollcall_broadcast(world, &word, sizeof word, 0, &options));
+    CHECK(shorter.size == offsetof(rollcall_call_record, exit) && shorter.arrival > 0 && shorter.first_data >= 0);
+    CHECK(shorter.exit == -1 && shorter.predicted == -1);
 
     char text[1000] = "", little[8] = "";
     OK(rollcall_explain(world, "broadcast", 8, NULL, text, sizeof text));

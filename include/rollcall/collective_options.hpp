@@ -17,13 +17,13 @@ struct CollectiveOptions {
     /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation (ROLLCALL_BROADCAST, ...), which is
     /// `auto` by default. An algorithm that cannot do this call throws Error{invalid_argument} if it is named here; if a setting names it,
     /// `auto` is used instead.
-    std::string_view algorithm;
+    std::string_view algorithm = {};
     /// The size of a piece in bytes, for algorithms that forward data in pieces; others ignore it. 0: the data is forwarded whole. No
     /// value: the setting ROLLCALL_SEGMENT_BYTES. While that setting has its default value, `auto` may choose the size itself. Some
     /// algorithms, such as the binomial broadcast, ignore the setting and forward data whole unless a size is given here.
-    std::optional<std::uint64_t> segment_bytes;
+    std::optional<std::uint64_t> segment_bytes = {};
     /// The deadline, counted from the call. No value: the setting ROLLCALL_TIMEOUT, which counts from the moment when the program waits.
-    std::optional<Timeout> timeout;
+    std::optional<Timeout> timeout = {};
     /// If not null, a blocking call writes its times here (see CallRecord, plan.hpp). They are complete only if the call does not throw.
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).

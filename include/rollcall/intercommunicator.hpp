@@ -24,10 +24,10 @@ namespace rollcall {
 struct ConnectOptions {
     /// The name of this job in error messages, at most 64 characters. Empty: an identifier that its starter made. It is looked at on rank 0
     /// only.
-    std::string_view job_name;
+    std::string_view job_name = {};
     /// How long the jobs may take to meet. No value: the setting ROLLCALL_TIMEOUT. Then all ranks come together as at the start of a job,
     /// with the deadline ROLLCALL_LAUNCH_TIMEOUT.
-    std::optional<Timeout> timeout;
+    std::optional<Timeout> timeout = {};
 };
 
 /// A handle to two groups of ranks that have no rank in common. Copies refer to the same groups. A default-constructed handle is null.

@@ -36,7 +36,7 @@ namespace rollcall {
 /// How a Listener waits.
 struct ListenOptions {
     /// The name of this job in error messages, as in ConnectOptions.
-    std::string_view job_name;
+    std::string_view job_name = {};
     /// The port on which rank 0 listens; 0: any. The setting ROLLCALL_NET decides on which network interface.
     std::uint16_t port = 0;
 };

@@ -28,11 +28,11 @@ enum class Predictor : std::uint8_t {
 /// How a plan is carried out. All ranks must give the same algorithm and segment size; the deadline and the predictor may differ.
 struct PlanOptions {
     /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation, which is `auto` by default.
-    std::string_view algorithm;
+    std::string_view algorithm = {};
     /// The size of a piece in bytes, as in CollectiveOptions.
-    std::optional<std::uint64_t> segment_bytes;
+    std::optional<std::uint64_t> segment_bytes = {};
     /// The deadline of each run() and wait(), counted from that call. No value: the setting ROLLCALL_TIMEOUT.
-    std::optional<Timeout> timeout;
+    std::optional<Timeout> timeout = {};
     /// How this rank predicts its own arrivals.
     Predictor predictor = Predictor::edge_linear;
 };

@@ -105,7 +105,7 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
 rollcall_status rollcall_finalize(rollcall_job* job);
 /** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
  * by whatever started the job, and may be NULL. If `job` is NULL only this process ends. */
-void rollcall_abort(rollcall_job* job, int code, const char* why);
+void rollcall_abort(rollcall_job* job, int code, const char* why) __attribute__((noreturn));
 /** What started this process, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_started_by(const rollcall_job* job);
 /** What carries the data, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
@@ -376,8 +376,8 @@ rollcall_status rollcall_queue_create(const rollcall_communicator* communicator,
 rollcall_status rollcall_queue_add(rollcall_queue* queue, rollcall_request** request, uint64_t context);
 /** The number of requests in the queue, done or not. Returns 0 if the queue is NULL. */
 size_t rollcall_queue_size(const rollcall_queue* queue);
-/** Waits for the next request that ends, at most as long as ROLLCALL_TIMEOUT says, unless all requests have deadlines of their own; then the
- * status is ROLLCALL_TIMEOUT, and nothing is abandoned. The status is ROLLCALL_STATE if the queue is empty. */
+/** Waits for the next request that ends, at most as long as ROLLCALL_TIMEOUT says, unless all requests have deadlines of their own; then
+ * the status is ROLLCALL_TIMEOUT, and nothing is abandoned. The status is ROLLCALL_STATE if the queue is empty. */
 rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* completion);
 /** Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
  * what rollcall_queue_next() does. */

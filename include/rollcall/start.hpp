@@ -54,9 +54,9 @@ struct Embedding {
     /// The number of ranks, at least 1.
     int size = 1;
     /// Give exactly one of the two, `unique_id` or `allgather`; else the constructor of Job throws Error{invalid_argument}.
-    std::optional<UniqueId> unique_id;
+    std::optional<UniqueId> unique_id = {};
     /// See unique_id.
-    Allgather allgather;
+    Allgather allgather = {};
 };
 
 }  // namespace rollcall

@@ -17,6 +17,9 @@ namespace rollcall::launcher {
 namespace {
 
 constexpr Nanoseconds kHeartbeatsPerSilence = 6;
+/// While a link is watched, its turns are at most a heartbeat apart. If two turns are further apart than so many heartbeats, this process was
+/// stopped, or its host was asleep.
+constexpr Nanoseconds kHeldUpHeartbeats = 2;
 
 }  // namespace
 
@@ -30,6 +33,7 @@ Link::Link(Poller& poller, Descriptor in, Descriptor out, OnFrame on_frame, OnCl
       silence_(kNever),
       heard_(monotonic_now()),
       said_(heard_),
+      turn_(heard_),
       alive_(std::make_shared<bool>(true)) {
     ::fcntl(in_.get(), F_SETFL, ::fcntl(in_.get(), F_GETFL) | O_NONBLOCK);
     if (out_) ::fcntl(out_.get(), F_SETFL, ::fcntl(out_.get(), F_GETFL) | O_NONBLOCK);
@@ -59,7 +63,7 @@ void Link::begin_with(FrameType type, std::function<void(const std::string&)> on
 
 void Link::watch(Nanoseconds silence) {
     silence_ = silence;
-    heard_ = monotonic_now();
+    heard_ = turn_ = monotonic_now();
 }
 
 void Link::send(std::shared_ptr<const Blob> frame) {
@@ -120,6 +124,10 @@ void Link::beat() {
 
 void Link::tick() {
     if (silence_ == kNever) return;
+    const Nanoseconds time = monotonic_now();
+    // The other side may not have run either, and may go on later than this process. So the silence until now does not count.
+    if (time - turn_ > kHeldUpHeartbeats * (silence_ / kHeartbeatsPerSilence)) heard_ = time;
+    turn_ = time;
     beat();
     if (heard_ + silence_ <= monotonic_now()) {
         // Perhaps only this process did not run. So it first takes what has come in the meantime.

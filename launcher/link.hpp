@@ -34,7 +34,7 @@ class Link {
     /// before the first poll.
     void begin_with(FrameType type, std::function<void(const std::string& text)> on_text);
     /// From now on heartbeats are sent, and a silence that is longer than this counts as a loss. Each side sends six
-    /// heartbeats within this time.
+    /// heartbeats within this time. The silence begins anew after a time in which this process did not run.
     void watch(Nanoseconds silence);
     void send(std::shared_ptr<const Blob> frame);
     void send(Blob frame) { send(std::make_shared<const Blob>(std::move(frame))); }
@@ -69,6 +69,7 @@ class Link {
     Nanoseconds silence_;
     Nanoseconds heard_;
     Nanoseconds said_;
+    Nanoseconds turn_;  // of the last tick
     std::shared_ptr<bool> alive_;
 };
 

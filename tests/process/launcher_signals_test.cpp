@@ -155,6 +155,29 @@ TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
     EXPECT_EQ(job.finish().code, 128 + SIGINT);
 }
 
+/// As when a laptop or a virtual machine sleeps, or a container is paused. Its processes go on one after the other.
+TEST(Hosts, AJobThatDidNotRunForAWhileGoesOn) {
+    for (const bool agents_first : {false, true}) {
+        Launched job(on("a,b", {"--silence", "2s", "--fanout", "1"}, shell("echo ready; while :; do sleep 0.05; done")));
+        ASSERT_TRUE(job.saw("ready", 2));
+        auto all = job.left();
+        for (const pid_t process : all) ::kill(process, SIGSTOP);
+        std::this_thread::sleep_for(milliseconds(2200));
+        // The one that goes on first finds that nothing has come for longer than the silence.
+        const pid_t guard = job.guard();
+        const auto is_of_agent = [&](pid_t process) { return process != job.process() && process != guard; };
+        const auto split = std::stable_partition(all.begin(), all.end(), [&](pid_t one) { return is_of_agent(one) == agents_first; });
+        std::for_each(all.begin(), split, [](pid_t process) { ::kill(process, SIGCONT); });
+        std::this_thread::sleep_for(milliseconds(200));
+        std::for_each(split, all.end(), [](pid_t process) { ::kill(process, SIGCONT); });
+        std::this_thread::sleep_for(milliseconds(100));  // time for the job to end, if it wanted to
+        job.signal(SIGINT);
+        const Result result = job.finish();
+        EXPECT_EQ(result.code, 128 + SIGINT) << result.error;
+        EXPECT_EQ(count(result.error, "nothing was heard"), 0) << result.error;
+    }
+}
+
 TEST(Hosts, SignalsOfTheUserReachTheRanksAndNobodyElse) {
     Launched job(on("a,b", {}, shell("trap 'echo got it; exit 3' USR1; sleep 1000 & echo ready; wait")));
     ASSERT_TRUE(job.saw("ready", 2));

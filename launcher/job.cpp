@@ -40,6 +40,7 @@ Job::Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order o
       stage_until_(kNever),
       ended_at_(deadline_after(options.timeout)),
       join_until_(options.all_must_join ? deadline_after(options.launch_timeout) : kNever),
+      stopped_at_(kNever),
       flush_until_(kNever) {
     for (const auto& host : order_.hosts) {
         unprepared_.insert(host.index);
@@ -78,7 +79,7 @@ int Job::run() {
 void Job::tick() {
     Nanoseconds until = std::min(stage_until_, output_.tick_at());
     if (living_.empty()) until = std::min(until, flush_until_);
-    if (stage_ <= Stage::running) until = std::min({until, ended_at_, join_until_});
+    if (stage_ <= Stage::running) until = std::min({until, ended_at_, is_stopped() ? kNever : join_until_});
     if (input_) until = std::min(until, input_->retry_at());
     step(until);
 
@@ -90,7 +91,7 @@ void Job::tick() {
         failure_is_said_ = true;
         end(1, output_.failure() + "; the job is ended", SIGTERM);
     }
-    if (stage_ <= Stage::running && join_until_ <= time) not_all_joined();
+    if (stage_ <= Stage::running && !is_stopped() && join_until_ <= time) not_all_joined();
     if (stage_ <= Stage::running && ended_at_ <= time) {
         const auto sentence = fmt::format("the job has not ended within its time limit of {}", exact_duration(options_.timeout.count()));
         if (options_.stack_traces && stage_ == Stage::running) {
@@ -165,7 +166,7 @@ void Job::prepared(const Prepared& prepared) {
         if (order_.hosts[i].index == prepared.host) prepared_[i] = prepared;
     }
     unprepared_.erase(prepared.host);
-    if (unprepared_.empty() && stage_ == Stage::starting) go();
+    go_if_ready();
 }
 
 void Job::go() {
@@ -345,7 +346,10 @@ void Job::signalled(int signal) {
         return;
     }
     if (signal == SIGTSTP || signal == SIGCONT) {
+        if (signal == SIGCONT && is_stopped() && join_until_ != kNever) join_until_ += monotonic_now() - stopped_at_;
+        stopped_at_ = signal == SIGCONT ? kNever : std::min(stopped_at_, monotonic_now());
         if (stage_ == Stage::running) command(FrameWriter(FrameType::agent_signal).i32(signal == SIGTSTP ? SIGSTOP : SIGCONT).finish());
+        go_if_ready();
         return;
     }
     if (signal == SIGUSR1 || signal == SIGUSR2) {  // these signals are for the programs

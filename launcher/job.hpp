@@ -49,7 +49,11 @@ class Job final : private Station {
 
     void tick();
     void prepared(const Prepared& prepared);
+    void go_if_ready() {
+        if (unprepared_.empty() && stage_ == Stage::starting && !is_stopped()) go();
+    }
     void go();
+    bool is_stopped() const { return stopped_at_ != kNever; }
     void ended(const Exit& exit);
     void host_lost(const Frame& frame);
     void not_all_joined();
@@ -83,6 +87,7 @@ class Job final : private Station {
     Nanoseconds stage_until_;  // when the next stage begins
     Nanoseconds ended_at_;     // --timeout
     Nanoseconds join_until_;   // --launch-timeout, for ranks that have to join
+    Nanoseconds stopped_at_;   // by a stop from the terminal. Agents go on starting meanwhile, but no ranks start
     Nanoseconds flush_until_;  // output that is not taken by then is dropped
 };
 

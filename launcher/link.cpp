@@ -17,8 +17,8 @@ namespace rollcall::launcher {
 namespace {
 
 constexpr Nanoseconds kHeartbeatsPerSilence = 6;
-/// While a link is watched, its turns are at most a heartbeat apart. If two turns are further apart than so many heartbeats, this process was
-/// stopped, or its host was asleep.
+/// While a link is watched, its turns are at most a heartbeat apart. If two turns are further apart than so many heartbeats, this process
+/// was stopped, or its host was asleep.
 constexpr Nanoseconds kHeldUpHeartbeats = 2;
 
 }  // namespace

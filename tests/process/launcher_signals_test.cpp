@@ -155,6 +155,33 @@ TEST(Hosts, AStopFromTheTerminalStopsTheWholeJob) {
     EXPECT_EQ(job.finish().code, 128 + SIGINT);
 }
 
+TEST(Hosts, AStopWhileAgentsStartHoldsTheRanksBack) {
+    const std::string base = fmt::format("{}/rollcall-signals-stop-{}", testing::TempDir(), ::getpid());
+    const std::string starts = base + "-starts", go = base + "-go";
+    const std::string agent =
+        fmt::format("sh -c 'if test $0 = b; then mkdir {}; while [ ! -e {} ]; do sleep 0.01; done; fi; exec \"$@\"' {{host}}", starts, go);
+    Launched::Given given;
+    given.leads = Launched::Given::Leads::group;
+    // The time for which the ranks may take to join does not count while they are held back.
+    Launched job({"--hosts", "a,b", "--agent", agent, "--launch-timeout", "10s", kProbe, "exchange:10", "ready", "wait"}, given);
+    ASSERT_TRUE(eventually([&] { return std::filesystem::exists(starts); }));
+    job.signal(SIGTSTP);
+    EXPECT_TRUE(eventually([&] { return status_of(job.process()).first == 'T'; }));
+    std::ofstream(go) << "go";
+    const auto ranks = [&] {
+        const auto all = job.left();
+        return std::count_if(all.begin(), all.end(), [](pid_t one) { return has_entry(one, "ROLLCALL_BOOTSTRAP_SIZE=2"); });
+    };
+    std::this_thread::sleep_for(milliseconds(500));  // time for the ranks to start, if they were not held back
+    EXPECT_EQ(ranks(), 0);
+    job.signal(SIGCONT);
+    EXPECT_TRUE(job.saw("ready", 2));
+    job.signal(SIGINT);
+    EXPECT_EQ(job.finish().code, 128 + SIGINT);
+    std::filesystem::remove(starts);
+    std::filesystem::remove(go);
+}
+
 /// As when a laptop or a virtual machine sleeps, or a container is paused. Its processes go on one after the other.
 TEST(Hosts, AJobThatDidNotRunForAWhileGoesOn) {
     for (const bool agents_first : {false, true}) {

@@ -221,6 +221,8 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     options.output_directory = words.output_directory;
     if (!words.timeout.empty()) options.timeout = parse_time("--timeout", words.timeout, false);
     options.stack_traces = words.stack_traces;
+    if (options.stack_traces && words.timeout.empty())
+        refuse("--stack-traces needs --timeout: the stacks are written when that time is over");
     if (!words.grace.empty()) options.grace = parse_time("--grace", words.grace, true);
     if (!words.silence.empty()) options.silence = parse_time("--silence", words.silence, false);
     if (!words.launch_timeout.empty()) {

@@ -40,6 +40,7 @@ TEST(Launcher, WrongUsageIsOneLineAndTwo) {
         {{"-n", "1", "--input", "second", "true"}, "first, all or none"},
         {{"-n", "1", "--fanout", "0", "true"}, "--fanout"},
         {{"-n", "1", "--per-node", "1", "true"}, "needs --hosts"},
+        {{"-n", "1", "--stack-traces", "true"}, "--stack-traces needs --timeout"},
         {{"--hosts", "a:0", "true"}, "--hosts"},
         {{"--hosts", "a", "--hostfile", "b", "true"}, "exclude each other"},
         {{"--hostfile", "/nonexistent/hosts", "true"}, "/nonexistent/hosts"},

@@ -1,16 +1,14 @@
 #include "command/limits.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 
+#include "foundation/cpu_quota.hpp"
 #include "foundation/file.hpp"
 #include "runtime/node/segment.hpp"
 #include "runtime/process.hpp"
@@ -23,28 +21,6 @@ output::Value value_of(rlim_t limit, bool bytes) {
     if (limit == RLIM_INFINITY) return "unlimited";
     if (bytes) return output::Bytes{limit};
     return limit;
-}
-
-/// Returns the number of CPUs that the control group of this process may use, or nothing if it is not limited.
-std::optional<double> cpu_quota() {
-    const auto number = [](std::string_view text) {
-        long long value = 0;
-        std::from_chars(text.data(), text.data() + text.size(), value);
-        return static_cast<double>(value);
-    };
-    std::string quota;
-    std::string period;
-    if (const auto both = read_line("/sys/fs/cgroup/cpu.max"); !both.empty()) {
-        const auto blank = both.find(' ');
-        quota = both.substr(0, blank);
-        period = blank == std::string::npos ? "" : both.substr(blank + 1);
-    } else {
-        quota = read_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us");
-        period = read_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us");
-    }
-    // "max", "-1" and a missing file mean that there is no limit.
-    if (number(quota) <= 0 || number(period) <= 0) return std::nullopt;
-    return number(quota) / number(period);
 }
 
 /// Says whether ranks of a node can share memory, and if only so many can, how many.

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <set>
 
 #include <rollcall/error.hpp>
 
@@ -58,6 +59,17 @@ bool is_orphaned() {
         if (::getpgid(parent) != group) return false;
     }
     return true;
+}
+
+/// Reaps what this process has adopted: as the first process of a container, or as the nearest reaper above the children that it had
+/// before. Those children stay with the caller.
+void reap_adopted(pid_t guard, const std::set<pid_t>& others) {
+    siginfo_t ended{};
+    // Without this look, each stop of the guard would cost a walk through /proc.
+    if (::waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0) return;
+    for (const pid_t child : children()) {
+        if (child != guard && !others.contains(child)) ::waitpid(child, nullptr, WNOHANG);
+    }
 }
 
 /// If a standard descriptor is closed, the next file that is opened takes its number, and a rank would inherit that file.
@@ -177,6 +189,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
         for (int i = 0; i < kSignalsAtOnce && ::read(signals.get(), &signal, sizeof signal) == sizeof signal; ++i) {
             const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
             if (number == SIGCHLD) {
+                reap_adopted(process, others);
                 // Takes stops and continuations only. The end of the guard is taken below.
                 siginfo_t state{};
                 if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)

@@ -253,4 +253,32 @@ TEST(Launcher, StackTracesAreWritten) {
     EXPECT_EQ(count(result.error, "nobody needs"), 0) << result.error;
 }
 
+/// The command adopts processes that its guard has not started if it is the first process of a container, and also these.
+TEST(Launcher, WhatItAdoptsIsReapedBeforeTheJobEnds) {
+    const std::string base = fmt::format("{}/rollcall-launcher-adopts-{}-", testing::TempDir(), ::getpid());
+    const auto touch = [&](const char* name) { std::ofstream(base + name) << "x"; };
+    const auto until = [&](const char* name) { return fmt::format("while [ ! -e {}{} ]; do sleep 0.01; done", base, name); };
+    const std::string parent =
+        fmt::format("{}; for i in 1 2 3; do sleep 0.3 & echo $! >> {}orphans; done; touch {}made", until("go"), base, base);
+    const std::string script = fmt::format("({}) & exec {} run -n 1 sh -c 'touch {}ready; {}'", parent, kCommand, base, until("end"));
+    const pid_t command = ::fork();
+    if (command == 0) {
+        ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+        ::_exit(99);
+    }
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(base + "ready"); }));
+    touch("go");
+    EXPECT_TRUE(eventually([&] { return std::filesystem::exists(base + "made"); }));
+    const Words orphans = lines_of(contents(base + "orphans"));
+    EXPECT_EQ(orphans.size(), 3u);
+    for (const std::string& orphan : orphans) {
+        EXPECT_TRUE(eventually([&] { return status_of(std::stoi(orphan)).first == '\0'; })) << status_of(std::stoi(orphan)).first;
+    }
+    touch("end");
+    int status = -1;
+    EXPECT_EQ(::waitpid(command, &status, 0), command);
+    EXPECT_EQ(status, 0);
+    for (const char* const name : {"ready", "go", "made", "orphans", "end"}) std::filesystem::remove(base + name);
+}
+
 }  // namespace

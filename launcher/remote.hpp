@@ -24,10 +24,22 @@ inline constexpr const char* kSsh = "ssh";
 inline constexpr const char* kSrun = "srun";
 
 /// Variables that srun reads as options, and that are about another step: the one around this process, or the one that the user had in
-/// mind. They would change how an agent is started, or what srun does to its output. (srun before 22.05 reads SLURM_CPUS_PER_TASK.)
-inline constexpr const char* kSettingsOfSrun[] = {"SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", "SLURM_EXACT",
-                                                  "SLURM_EXCLUSIVE",    "SLURM_LABELIO",       "SLURM_STDINMODE",
-                                                  "SLURM_STDOUTMODE",   "SLURM_STDERRMODE",    "SLURM_THREADS_PER_CORE"};
+/// mind. They would change how an agent is started, or what srun does to its output. (srun before 22.05 reads SLURM_CPUS_PER_TASK.) An
+/// agent is to have all that the allocation has on its host, and is not bound.
+inline constexpr const char* kSettingsOfSrun[] = {
+    // What a task gets. Without these, a step has all generic resources of the allocation.
+    "SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK", "SLURM_CPUS_PER_GPU", "SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_CONSTRAINT", "SLURM_GPUS",
+    "SLURM_GPUS_PER_NODE", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_GRES", "SLURM_GRES_FLAGS", "SLURM_STEP_GRES",
+    "SLURM_TRES_PER_TASK", "SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU", "SLURM_MEM_PER_NODE",
+    // How tasks are counted, distributed and bound.
+    "SLURM_CPU_BIND", "SLURM_GPU_BIND", "SLURM_MEM_BIND", "SLURM_TRES_BIND", "SLURM_DISTRIBUTION", "SLURM_DIST_PLANESIZE", "SLURM_HINT",
+    "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_NODE", "SLURM_NTASKS_PER_SOCKET", "SLURM_NTASKS_PER_TRES",
+    "SLURM_THREADS_PER_CORE", "SLURM_NCORES_PER_SOCKET", "SLURM_NSOCKETS_PER_NODE",
+    // How a task starts, and how long it may run.
+    "SLURM_BCAST", "SLURM_EXPORT_ENV", "SRUN_EXPORT_ENV", "SLURM_IMMEDIATE", "SLURM_REMOTE_CWD", "SLURM_WORKING_DIR", "SLURM_SIGNAL",
+    "SLURM_TIMELIMIT",
+    // What becomes of its streams.
+    "SLURM_LABELIO", "SLURM_STDINMODE", "SLURM_STDOUTMODE", "SLURM_STDERRMODE"};
 
 /// Returns the words of the command of a remote shell that starts `command` on `host`. `shell` is a command of words,
 /// which are split as a shell would (quotes and backslashes). In it {host} stands for the host; without {host}, the

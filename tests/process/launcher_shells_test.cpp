@@ -1,6 +1,7 @@
 /// \file
 /// Tests how `rollcall run` calls remote shells, and what becomes of their agents and ranks. The shells are scripts that run their
 /// arguments here.
+#include <iterator>
 #include <thread>
 
 #include "launcher/launch.hpp"
@@ -9,6 +10,11 @@
 namespace {
 
 using namespace rollcall::test;
+
+Words words_of(const std::string& text) {
+    std::istringstream stream(text);
+    return {std::istream_iterator<std::string>(stream), {}};
+}
 
 /// In an allocation of Slurm, this name is the way back to ssh.
 TEST(Shells, SshByItsNameIsTheDefault) {
@@ -20,8 +26,15 @@ TEST(Shells, SshByItsNameIsTheDefault) {
 }
 
 TEST(Shells, SettingsOfAnotherStepReachRanksButNotTheAgentsSrun) {
-    const Words names{"SLURM_CPUS_PER_TASK", "SLURM_EXACT",      "SLURM_EXCLUSIVE",        "SLURM_LABELIO",     "SLURM_STDERRMODE",
-                      "SLURM_STDINMODE",     "SLURM_STDOUTMODE", "SLURM_THREADS_PER_CORE", "SRUN_CPUS_PER_TASK"};
+    // Those of srun's manual, and some of other versions.
+    const Words names = words_of(
+        "SLURM_BCAST SLURM_CONSTRAINT SLURM_CPUS_PER_GPU SLURM_CPUS_PER_TASK SLURM_CPU_BIND SLURM_DISTRIBUTION SLURM_DIST_PLANESIZE "
+        "SLURM_EXACT SLURM_EXCLUSIVE SLURM_EXPORT_ENV SLURM_GPUS SLURM_GPUS_PER_NODE SLURM_GPUS_PER_SOCKET SLURM_GPUS_PER_TASK "
+        "SLURM_GPU_BIND SLURM_GRES SLURM_GRES_FLAGS SLURM_HINT SLURM_IMMEDIATE SLURM_LABELIO SLURM_MEM_BIND SLURM_MEM_PER_CPU "
+        "SLURM_MEM_PER_GPU SLURM_MEM_PER_NODE SLURM_NCORES_PER_SOCKET SLURM_NSOCKETS_PER_NODE SLURM_NTASKS_PER_CORE "
+        "SLURM_NTASKS_PER_GPU SLURM_NTASKS_PER_NODE SLURM_NTASKS_PER_SOCKET SLURM_NTASKS_PER_TRES SLURM_REMOTE_CWD SLURM_SIGNAL "
+        "SLURM_STDERRMODE SLURM_STDINMODE SLURM_STDOUTMODE SLURM_STEP_GRES SLURM_THREADS_PER_CORE SLURM_TIMELIMIT SLURM_TRES_BIND "
+        "SLURM_TRES_PER_TASK SLURM_WORKING_DIR SRUN_CPUS_PER_TASK SRUN_EXPORT_ENV");
     for (const std::string& name : names) ::setenv(name.c_str(), "of-a-step", 1);
     const FirstInPath srun("srun", "env | grep of-a-step >&2; while [ $1 != -- ]; do shift; done; shift; exec \"$@\"");
     for (const char* fanout : {"flat", "1"}) {

@@ -174,6 +174,18 @@ TEST_F(SlurmSteps, RollcallRunInATaskTakesTheHostsOfTheAllocation) {
     EXPECT_EQ(count(ended.out, "0: this is n"), 2) << ended.out << ended.error;
 }
 
+/// With each of these alone, srun would refuse to start an agent, or say that something is wrong.
+TEST_F(SlurmSteps, SettingsOfAnotherStepDoNotReachAgents) {
+    const Ended ended =
+        run_ranks(0, {},
+                  by({"salloc", "-Q", "-N2", "-n2", "env", "SLURM_BCAST=/nonexistent/program", "SLURM_CONSTRAINT=none", "SLURM_GPUS=8",
+                      "SLURM_GPUS_PER_TASK=1", "SLURM_NTASKS_PER_GPU=2", "SLURM_STEP_GRES=gpu:1", "SLURM_WORKING_DIR=/nonexistent",
+                      ROLLCALL_COMMAND, "run", "sh", "-c", "echo this is $SLURM_WORKING_DIR"}));
+    EXPECT_EQ(ended.code, 0) << ended.error;
+    EXPECT_EQ(count(ended.out, "this is /nonexistent"), 2) << ended.out;
+    EXPECT_EQ(count(ended.error, "error: "), 0) << ended.error;
+}
+
 TEST_F(SlurmSteps, OutsideOfStepsAProgramIsAlone) { expect_success(1, {whole(1, "alone")}, by({"salloc", "-N4", "-n8"})); }
 
 TEST_F(SlurmSteps, RollcallRunInATaskIsNearer) {

@@ -125,8 +125,8 @@ void Link::beat() {
 void Link::tick() {
     if (silence_ == kNever) return;
     const Nanoseconds time = monotonic_now();
-    // The other side may not have run either, and may go on later than this process. So the silence until now does not count.
-    if (time - turn_ > kHeldUpHeartbeats * (silence_ / kHeartbeatsPerSilence)) heard_ = time;
+    // The other side may not have run either, and may go on later than this process. So the time until now does not count as silence.
+    if (time - turn_ > kHeldUpHeartbeats * (silence_ / kHeartbeatsPerSilence)) heard_ = std::min(time, heard_ + (time - turn_));
     turn_ = time;
     beat();
     if (heard_ + silence_ <= monotonic_now()) {

@@ -34,7 +34,7 @@ class Link {
     /// before the first poll.
     void begin_with(FrameType type, std::function<void(const std::string& text)> on_text);
     /// From now on heartbeats are sent, and a silence that is longer than this counts as a loss. Each side sends six
-    /// heartbeats within this time. The silence begins anew after a time in which this process did not run.
+    /// heartbeats within this time. A time in which this process did not run does not count.
     void watch(Nanoseconds silence);
     void send(std::shared_ptr<const Blob> frame);
     void send(Blob frame) { send(std::make_shared<const Blob>(std::move(frame))); }

@@ -134,8 +134,9 @@ Nanoseconds Service::Loop::next_moment() const {
 void Service::Loop::keep_time(Nanoseconds expected) {
     const Nanoseconds time = monotonic_now();
     if (expected != kNever && time > expected + kHeldUp) {
-        // Other processes may have sent data while this one did not run. So their silence does not count.
-        for (const auto& [number, peer] : peers_) peer->heard_at = time;
+        // Other processes may have sent data while this one did not run. So that time does not count as their silence. The time before it
+        // does: on a busy host, hold-ups that come again and again must not keep a silent process for ever.
+        for (const auto& [number, peer] : peers_) peer->heard_at = std::min(time, peer->heard_at + (time - expected));
     }
     if (door_->tick_at() <= time) door_->tick();
     if (beat_at_ <= time) beat(time);

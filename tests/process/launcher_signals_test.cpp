@@ -205,6 +205,27 @@ TEST(Hosts, AJobThatDidNotRunForAWhileGoesOn) {
     }
 }
 
+TEST(Hosts, AHostIsLostAlsoIfTheLauncherIsHeldUpAgainAndAgain) {
+    Launched job(on("a", {"--silence", "1s"}, shell("echo ready; exec sleep 1000")));
+    ASSERT_TRUE(job.saw("ready"));
+    const pid_t guard = job.guard();
+    ASSERT_GT(guard, 0);
+    for (const pid_t process : job.left()) {
+        if (process != job.process() && process != guard) ::kill(process, SIGSTOP);
+    }
+    const auto begin = Clock::now();
+    const auto has_ended = [&] { return status_of(job.process()).first == 'Z'; };
+    while (!has_ended() && Clock::now() - begin < kLimit) {
+        ::kill(guard, SIGSTOP);
+        std::this_thread::sleep_for(milliseconds(500));
+        ::kill(guard, SIGCONT);
+        for (int i = 0; i < 25 && !has_ended(); ++i) std::this_thread::sleep_for(milliseconds(10));
+    }
+    EXPECT_TRUE(has_ended());
+    job.signal(SIGKILL);  // if it has not
+    EXPECT_EQ(job.finish().code, 125);
+}
+
 TEST(Hosts, SignalsOfTheUserReachTheRanksAndNobodyElse) {
     Launched job(on("a,b", {}, shell("trap 'echo got it; exit 3' USR1; sleep 1000 & echo ready; wait")));
     ASSERT_TRUE(job.saw("ready", 2));

@@ -2,7 +2,10 @@
 /// Strangers at the rendezvous, and leaders of hosts that do not behave.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <functional>
 #include <optional>
@@ -124,6 +127,26 @@ TEST(Rendezvous, AHostThatIsSilentIsLost) {
     options.silence = 300ms;
     Encounter encounter(options, [](FalseLeader&) {});
     expect_loss(*encounter.rendezvous, "has not been heard of for 0.3 s");
+}
+
+TEST(Rendezvous, AHostThatIsSilentIsLostAlsoIfThisOneIsHeldUpAgainAndAgain) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+        RendezvousOptions options;
+        options.heartbeat = 50ms;
+        options.silence = 800ms;
+        Encounter encounter(options, [](FalseLeader&) {});
+        ::_exit(notice_of(*encounter.rendezvous) ? 0 : 1);
+    }
+    int status = -1;
+    const auto has_ended = [&] { return ::waitpid(child, &status, WNOHANG) == child; };
+    while (!has_ended()) {
+        ::kill(child, SIGSTOP);
+        std::this_thread::sleep_for(700ms);
+        ::kill(child, SIGCONT);
+        std::this_thread::sleep_for(300ms);
+    }
+    EXPECT_EQ(status, 0);
 }
 
 TEST(Rendezvous, AHostThatOnlyGivesSignsOfLifeIsNot) {

@@ -81,7 +81,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     /// Runs the call to its end, and fills the record if there is one. Throws the error with which it failed.
     void call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const;
     Request start(const Prepared& prepared, const std::optional<Timeout>& timeout) const;
-    Plan plan(Prepared prepared, const PlanOptions& options, std::string explanation) const;
+    /// `has_part`: this rank has something to do in the operation. If not, `explanation` says so.
+    Plan plan(Prepared prepared, const PlanOptions& options, std::string explanation, bool has_part = true) const;
     /// Keeps the layout, which the arguments point into, as long as the request or plan.
     static void keep(Request& request, Layout layout);
     static void keep(Plan& plan, Layout layout);

@@ -296,9 +296,14 @@ Plan Intercommunicator::plan(const IntergroupCall& call, const PlanOptions& opti
     const Implementation& here = checked();
     const CollectiveOptions how{.algorithm = options.algorithm, .segment_bytes = options.segment_bytes, .timeout = {}};
     auto prepared = here.prepare(call, how, true);
+    const runtime::Call& made = prepared.call.call;
+    const bool has_part = !call.root || !call.root->is_mine() || made.root == both().rank();
     std::string why;
-    here.select(call, prepared.call, how, true, &why);
-    Plan plan = here.all().plan(prepared.call, options, std::move(why));
+    if (has_part)
+        here.select(call, prepared.call, how, true, &why);
+    else
+        why = fmt::format("{}: this rank has no part, because the root is another rank of its group", runtime::name(made.kind));
+    Plan plan = here.all().plan(prepared.call, options, std::move(why), has_part);
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;
 }

@@ -174,7 +174,7 @@ void Communicator::Implementation::keep(Plan& plan, Layout layout) { plan.implem
 
 // --- making them -----------------------------------------------------------------------------------------------------
 
-Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, std::string explanation) const {
+Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, std::string explanation, bool has_part) const {
     if (options.timeout) checked_timeout(*options.timeout);
     auto own = divide(0, state.rank, OperationKind::plan, state.group->first_group);
     if (!own->conditions.contains(prepared.algorithm->needs)) {
@@ -191,7 +191,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
         prepared.arguments.segment_bytes = method.segment_bytes;
         call.algorithm = prepared.algorithm->number;
         if (!is_between_groups) call.segment_bytes = std::min(method.segment_bytes, runtime::kLongestSegment);
-        explanation = collectives::explain(row, situation, method.selection);
+        if (has_part) explanation = collectives::explain(row, situation, method.selection);
     }
     struct Planned {
         runtime::Call call;

@@ -40,5 +40,11 @@ TEST(Intercommunicators, TellEverybodyOfADeath) {
 }
 TEST(Intercommunicators, SayWhatIsWrong) { expect_success(3, {"wrong_intercommunicators"}); }
 
+TEST(Intercommunicators, PlanWhereTheFirstRankHasNoPart) {
+    expect_success(4, {"plans_without_a_part"});
+    // The plans find no slots on the board.
+    expect_success(4, {"plans_without_a_part"}, {.environment = {"ROLLCALL_BOARD_SLOTS=10"}, .launcher = {}});
+}
+
 }  // namespace
 }  // namespace rollcall::test

@@ -115,6 +115,26 @@ ROLLCALL_SCENARIO(wrong_intercommunicators) {
     world.barrier();
 }
 
+// The first rank has no part in what is planned, because the root is another rank of its group.
+ROLLCALL_SCENARIO(plans_without_a_part) {
+    const std::vector<int> first{0, 1}, second{2, 3};
+    const Intercommunicator between = scene.world.create_intercommunicator(first, second);
+    const IntergroupRoot root = scene.rank < 2 ? IntergroupRoot(Mine{1}) : IntergroupRoot(Theirs{1});
+    std::vector<int> data(8);
+    const auto explains = [&](const char* what, const std::string& says) {
+        const bool has_no_part = says.find("this rank has no part") != std::string::npos;
+        check(has_no_part == (scene.rank == 0), "a plan of a {} explains itself by '{}'", what, says);
+        check(says.starts_with("intergroup_") && says.find("18446744073709551615") == std::string::npos, "{}: '{}'", what, says);
+    };
+    explains("broadcast", between.plan_broadcast(data, root).explanation());
+    explains("reduce", between.plan_reduce(data, sum, root).explanation());
+    const std::vector<int> counts(2, 4);
+    const Blocks blocks = scene.rank == 1 ? Blocks(counts) : Blocks();
+    std::vector<int> part(scene.rank == 1 ? 8 : 4);
+    explains("scatter", between.plan_scatter(part, blocks, root).explanation());
+    scene.world.barrier();
+}
+
 // The last rank of the second group dies. All others are told its name, whatever they do. Word: the operation that all call meanwhile. Its
 // root is the first rank, so that most ranks of its group have no part.
 ROLLCALL_SCENARIO(death_between_groups) {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <random>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/process/ranks/groups.hpp"
@@ -364,7 +366,9 @@ ROLLCALL_SCENARIO(allgathers_between_groups) {
             const IntergroupRoot root = calls.is_first ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0});
             const std::string of_root =
                 between.plan_broadcast(message, root, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}}).explanation();
-            check(of_root.find("costs: ") != std::string::npos && of_root.find(algorithm) != std::string::npos, "auto says '{}'", of_root);
+            const bool has_part = !calls.is_first || between.rank() == 0;
+            const auto says = [&](std::string_view what) { return of_root.find(what) != std::string::npos; };
+            check(has_part ? says("costs: ") && says(algorithm) : says("no part"), "auto says '{}'", of_root);
         }
         for (const Form form : {Form::call, Form::start, Form::plan}) {
             const std::size_t in_first = kCounts[inside() % 7], in_second = kCounts[inside() % 7];

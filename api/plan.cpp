@@ -203,14 +203,18 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
         known_by_all.job &= planned.clocks.job;
         known_by_all.communicator &= planned.clocks.communicator;
     }
-    for (std::size_t rank = 1; rank < all.size(); ++rank)
-        if (!all[rank].call.agrees_with(all[0].call))
+    // A rank that has no part does not know the size, so its plan would agree with plans of different sizes.
+    const auto has_no_part = [](const Planned& planned) { return planned.call.has_no_part(); };
+    const auto found = std::find_if_not(all.begin(), all.end(), has_no_part);
+    const auto first = static_cast<std::size_t>(found == all.end() ? 0 : found - all.begin());
+    for (std::size_t rank = 0; rank < all.size(); ++rank)
+        if (!all[rank].call.agrees_with(all[first].call))
             throw Error(ErrorCode::mismatch,
-                        fmt::format("the plans of {} do not match: rank 0 plans {}, rank {} plans {}{}. All ranks must plan the same "
+                        fmt::format("the plans of {} do not match: rank {} plans {}, rank {} plans {}{}. All ranks must plan the same "
                                     "operation with the same root, size and algorithm",
-                                    state.group->name, to_string(all[0].call, &collectives::algorithm_name), rank,
+                                    state.group->name, first, to_string(all[first].call, &collectives::algorithm_name), rank,
                                     to_string(all[rank].call, &collectives::algorithm_name),
-                                    all[rank].call.counts_others(all[0].call) ? ", with other sizes of the blocks" : ""),
+                                    all[rank].call.counts_others(all[first].call) ? ", with other sizes of the blocks" : ""),
                         state.group->world_rank(static_cast<int>(rank)));
     // Predictions of different hosts are compared, so the hosts need a common clock. The next plan of this communicator finds the clock
     // there.

@@ -132,6 +132,19 @@ ROLLCALL_SCENARIO(plans_without_a_part) {
     const Blocks blocks = scene.rank == 1 ? Blocks(counts) : Blocks();
     std::vector<int> part(scene.rank == 1 ? 8 : 4);
     explains("scatter", between.plan_scatter(part, blocks, root).explanation());
+
+    const auto differ = [&](const char* what, const std::function<void()>& plan) {
+        const Error error = expect_error(ErrorCode::mismatch, what, plan);
+        check(std::string(error.what()).find("rank 1 plans") != std::string::npos, "it says '{}'", error.what());
+    };
+    std::vector<int> other(scene.rank == 3 ? 16 : 8);
+    differ("a plan of another size", [&] { between.plan_broadcast(other, root); });
+    differ("a plan of another reduction", [&] {
+        if (scene.rank == 3)
+            between.plan_reduce(data, maximum, root);
+        else
+            between.plan_reduce(data, sum, root);
+    });
     scene.world.barrier();
 }
 

@@ -1,13 +1,12 @@
 #include "collectives/allgather/dissemination.hpp"
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
 namespace rollcall::collectives {
 
 Dissemination::Dissemination(Operation& op, int next, int previous, int own, int count)
-    : op_(op), next_(next), previous_(previous), own_(own), count_(count) {}
+    : op_(op), next_(next), previous_(previous), own_(own), count_(count), receives_(op) {}
 
 // The neighbours are ranks of the communicator, also where an Among lives.
 Pending Dissemination::pass_on(int number, transport::ConstBytes block) {
@@ -35,12 +34,15 @@ void Dissemination::receive(const std::function<transport::Bytes(int number)>& p
         is_kept[kept.block.step()] = true;
         kept.place = place(static_cast<int>(kept.block.step()));
     }
+    coming_.resize(static_cast<std::size_t>(count_));
     // Blocks of near ranks are expected first.
     for (int i = 1; i < count_; ++i) {
         const int number = (own_ + count_ - i) % count_;
         if (is_kept[static_cast<std::size_t>(number)]) continue;
-        const transport::Bytes bytes = place(number);
-        coming_.push_back({number, bytes, op_.receive(previous_, bytes, static_cast<std::uint64_t>(number))});
+        transport::Bytes& bytes = coming_[static_cast<std::size_t>(number)];
+        bytes = place(number);
+        ++awaited_;
+        receives_.receive(previous_, bytes, static_cast<std::uint64_t>(number));
     }
 }
 
@@ -48,23 +50,17 @@ void Dissemination::send_own(transport::ConstBytes block) {
     if (count_ > 1) own_sending_ = pass_on(own_, block);
 }
 
-bool Dissemination::can_go_on() {
-    const auto come = std::find_if(coming_.begin(), coming_.end(), [](const Coming& one) { return one.transfer.done(); });
-    come_ = static_cast<std::size_t>(come - coming_.begin());
-    return come != coming_.end() || std::any_of(kept_.begin(), kept_.end(), [&](const Kept& one) { return can_be_copied(one); });
-}
-
 Task go_on(Operation& op, Dissemination& ring) {
-    if (ring.come_ < ring.coming_.size()) {
-        const auto come = ring.coming_.begin() + static_cast<std::ptrdiff_t>(ring.come_);
-        if (!ring.is_last(come->number)) ring.sending_.push_back(ring.pass_on(come->number, come->place));
-        ring.coming_.erase(come);
+    if (ring.receives_.any()) {
+        const int number = static_cast<int>(ring.receives_.take());
+        ++ring.looked_at_;
+        --ring.awaited_;
+        if (!ring.is_last(number)) ring.sending_.push_back(ring.pass_on(number, ring.coming_[static_cast<std::size_t>(number)]));
         co_return;
     }
-    const auto found = std::find_if(ring.kept_.begin(), ring.kept_.end(), [&](const auto& one) { return ring.can_be_copied(one); });
-    if (found == ring.kept_.end()) co_return;
-    const auto kept = std::move(*found);
-    ring.kept_.erase(found);
+    if (!ring.can_copy()) co_return;
+    const auto kept = std::move(ring.kept_.front());
+    ring.kept_.pop_front();
     const transport::Bytes block = kept.block.bytes();
     if (block.size != kept.place.size) {
         op.tell_exchange_differs(ring.previous_, op.communicator().rank, kept.place.size, block.size);
@@ -81,7 +77,7 @@ Task go_on_until_arrival(Operation& op, Dissemination& ring) {
 }
 
 Task go_on_until_complete(Operation& op, Dissemination& ring) {
-    while (!ring.coming_.empty() || !ring.kept_.empty()) {
+    while (ring.awaited_ > 0 || !ring.kept_.empty()) {
         co_await op.until([&] { return ring.can_go_on(); });
         co_await go_on(op, ring);
     }

@@ -11,6 +11,7 @@
 
 #include "collectives/blocks/blocks.hpp"
 #include "runtime/lane/among.hpp"
+#include "runtime/lane/listed_receives.hpp"
 
 namespace rollcall::collectives {
 
@@ -27,8 +28,8 @@ class Dissemination {
     /// Sends this rank's own block. From now on what has landed is copied only when this block has left.
     void send_own(transport::ConstBytes block);
 
-    /// Whether go_on() has something to do: a block that has come, or a landed one to copy. (Not const: it remembers what it has found.)
-    bool can_go_on();
+    /// Whether go_on() has something to do: a block that has come, or a landed one to copy.
+    bool can_go_on() const { return receives_.any() || can_copy(); }
     /// Passes one block on, or copies it to its place.
     friend Task go_on(Operation& op, Dissemination& ring);
     /// Goes on until this rank's caller has arrived.
@@ -37,30 +38,29 @@ class Dissemination {
     friend Task go_on_until_complete(Operation& op, Dissemination& ring);
     /// Waits until all that this rank sends has left. Called after go_on_until_complete().
     friend Task all_sent(Operation& op, Dissemination& ring);
+    /// How many blocks it has looked at, to find out which have come or can be copied. Tests use it to check the cost.
+    std::uint64_t looked_at() const { return looked_at_; }
 
   private:
-    struct Coming {
-        int number;
-        transport::Bytes place;
-        Pending transfer;
-    };
     struct Kept {
         runtime::Landed block;
         transport::Bytes place;
         Pending sending;
     };
     bool is_last(int number) const { return number == (own_ + 1) % count_; }
-    /// Whether the block of `kept` may be copied now, after which it is no longer kept.
-    bool can_be_copied(const Kept& kept) const { return kept.sending.done() && own_sending_.done(); }
+    /// Whether the first landed block may be copied now, after which it is no longer kept. (They leave one after the other, to one rank.)
+    bool can_copy() const { return !kept_.empty() && (++looked_at_, own_sending_.done() && kept_.front().sending.done()); }
     Pending pass_on(int number, transport::ConstBytes block);
 
     Operation& op_;
     int next_, previous_, own_, count_;
-    std::deque<Coming> coming_;
-    std::deque<Kept> kept_;  ///< Landed blocks, until they have been sent and copied.
+    runtime::ListedReceives receives_;
+    std::vector<transport::Bytes> coming_;  ///< Where the blocks go that receives_ brings, by number.
+    int awaited_ = 0;                       ///< How many of these have not been passed on.
+    std::deque<Kept> kept_;                 ///< Landed blocks, until they have been sent and copied.
     std::vector<Pending> sending_;
     Pending own_sending_;
-    std::size_t come_ = 0;  ///< The index in `coming_` of a block that has come; its size: none.
+    mutable std::uint64_t looked_at_ = 0;
 };
 
 Task pass_on_until_buffers(Operation& op, Dissemination& ring);

@@ -267,13 +267,6 @@ void Engine::on_deferred(const CollectiveHeader& header) {
     touch(*operation);
 }
 
-// In a function of its own, so that the usual paths through finish() need few registers.
-[[gnu::noinline]] void Engine::finish_notice(const Transfer& transfer) {
-    Operation& operation = *transfer.operation;
-    if (transfer.direction == Transfer::Direction::receive && operation.arrivals_ && !operation.failed())
-        operation.arrivals_->see(operation.communicator_.group->rank_of(transfer.peer()));
-}
-
 // Finishes a point-to-point transfer that was offered, or that has a watcher.
 [[gnu::noinline]] void Engine::finish_special(Transfer& transfer) {
     const int peer = transfer.large ? transfer.peer() : -1;
@@ -298,8 +291,8 @@ void Engine::finish(Transfer& transfer) {
     }
     (transfer.previous ? transfer.previous->next : operation->transfers_) = transfer.next;
     if (transfer.next) transfer.next->previous = transfer.previous;
-    if (transfer.key.tag == Operation::kArrivedStep) [[unlikely]]
-        finish_notice(transfer);
+    if ((transfer.key.tag == Operation::kArrivedStep) | transfer.listed) [[unlikely]]
+        operation->note_end(transfer);
     if (transfer.released) free_transfer(transfer);
     touch(*operation);
 }

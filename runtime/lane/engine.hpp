@@ -209,7 +209,6 @@ class alignas(64) Engine final : public transport::Sink {
     void on_deferred(const CollectiveHeader& header);
     void finish(Transfer& transfer);
     void finish_special(Transfer& transfer);
-    static void finish_notice(const Transfer& transfer);
     void finish_failed(Transfer& transfer, const Error& error);
     void lose(Transfer& transfer);
     // Point-to-point sends that wait here (Backlog).

@@ -4,6 +4,7 @@
 
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
+#include "runtime/lane/listed_receives.hpp"
 
 namespace rollcall::runtime {
 
@@ -39,12 +40,25 @@ Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) { re
 Pending Operation::send_in_turn(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kInTurn); }
 Pending Operation::send_awaited(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kAwaited); }
 
-Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) {
+Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step) { return receive(from, bytes, step, false); }
+
+Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step, bool listed) {
     const int peer = communicator_.group->world_rank(member(from));
     Transfer& transfer = engine_->new_transfer(*this, Transfer::Direction::receive, peer, bytes, ranks_.first_step + step);
+    transfer.listed = listed;
     Pending pending(transfer);
     engine_->receive(transfer);
     return pending;
+}
+
+// In a function of its own, so that the usual paths through Engine::finish() need few registers.
+[[gnu::noinline]] void Operation::note_end(const Transfer& transfer) {
+    if (transfer.direction == Transfer::Direction::send || failed()) return;
+    if (transfer.listed) {
+        if (listed_) listed_->ended_.push_back(transfer.key.tag);
+    } else if (arrivals_) {
+        arrivals_->see(communicator_.group->rank_of(transfer.peer()));
+    }
 }
 
 bool Operation::is_here(int from, std::uint64_t step) const {

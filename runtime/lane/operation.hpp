@@ -5,6 +5,7 @@
 ///   op.send(to, bytes, step), op.receive(from, bytes, step)   start a transfer; `co_await` it, or let it run
 ///   op.all_of(transfers), op.until(predicate)                 wait for several transfers, or for a condition
 ///   op.is_here(from, step)                                    has this peer's data already come?
+///   ListedReceives                            which of many receives have ended (listed_receives.hpp)
 ///   op.has_buffers(), op.take_landed(from)    before this rank's caller has come: what can be passed on without it
 ///   op.has_arrived(), op.predicted_arrival()                  about this rank's own caller: a planned operation begins before it
 ///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
@@ -29,6 +30,7 @@
 #include "runtime/lane/arguments.hpp"
 #include "runtime/lane/communicator_state.hpp"
 #include "runtime/lane/early_message.hpp"
+#include "runtime/lane/pending.hpp"
 #include "runtime/lane/task.hpp"
 #include "runtime/lane/transfer.hpp"
 #include "runtime/lane/waitable.hpp"
@@ -36,39 +38,6 @@
 namespace rollcall::runtime {
 
 using Algorithm = Task (*)(Operation&);
-
-/// A place where a coroutine is suspended. ready() is asked again whenever a transfer of the operation has ended or a rank has arrived.
-class WaitPoint {
-  public:
-    virtual bool ready() = 0;
-
-  protected:
-    ~WaitPoint() = default;
-};
-
-/// A transfer that an algorithm has started. `co_await` waits for its end. Destroying the object lets the transfer run on.
-class Pending {
-  public:
-    Pending() = default;
-    explicit Pending(Transfer& transfer) : transfer_(&transfer) {}
-    Pending(Pending&& other) noexcept : transfer_(std::exchange(other.transfer_, nullptr)) {}
-    Pending& operator=(Pending&& other) noexcept {
-        std::swap(transfer_, other.transfer_);
-        return *this;
-    }
-    ~Pending() { drop(); }
-    void drop();
-
-    bool done() const noexcept { return !transfer_ || transfer_->stage == Transfer::Stage::done; }
-    /// Whether a message sent ahead found no landing memory. It then waits here for its receiver, or for room.
-    bool deferred() const noexcept { return transfer_ && transfer_->deferred; }
-
-    class Awaiter;
-    Awaiter operator co_await() const noexcept;
-
-  private:
-    Transfer* transfer_ = nullptr;
-};
 
 /// Which ranks have arrived at this operation and when others expect to arrive, as far as this rank's board shows. It is filled while the
 /// operation runs.
@@ -112,6 +81,7 @@ class Arrivals {
 };
 
 class Deputy;
+class ListedReceives;
 class NodeUse;
 
 class alignas(64) Operation final : public Waitable {
@@ -292,6 +262,7 @@ class alignas(64) Operation final : public Waitable {
   private:
     friend class Deputy;
     friend class Engine;
+    friend class ListedReceives;
     friend class Transfer;
     friend class Pending;
     friend class NodeUse;
@@ -309,7 +280,10 @@ class alignas(64) Operation final : public Waitable {
     template <class Start>
     Pending inside(transport::Bytes into, std::uint64_t bytes, Start start);
     Pending send_flagged(int to, transport::ConstBytes bytes, std::uint64_t step, std::uint8_t flags);
+    Pending receive(int from, transport::Bytes bytes, std::uint64_t step, bool listed);
     void put_notice(int at, Nanoseconds arrival);
+    /// For the engine: a receive has ended that is listed, or that takes the place of a notice.
+    void note_end(const Transfer& transfer);
     /// Returns whether there is anything to wait for.
     bool asks_for_way() noexcept;
     void listen_to(int first, int count);
@@ -364,6 +338,8 @@ class alignas(64) Operation final : public Waitable {
     float expected_wait_ = 0;
     Nanoseconds waits_since_ = 0;
     Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.
+    /// Of this operation, or null.
+    ListedReceives* listed_ = nullptr;
 
   public:
     /// Called when the operation is done, for owners that do not wait for it. The engine does not use the operation after the call.

@@ -49,7 +49,10 @@ class Transfer : public transport::Completion, public Waitable {
     Stage stage = Stage::idle;
     bool large = false;      ///< A send that the receiver must fetch.
     std::uint8_t flags = 0;  ///< What the header of a send that the receiver must fetch says: kTellDeferred, kAwaited.
-    bool deferred = false;   ///< The sender has been told that the message cannot land.
+    union {
+        bool deferred = false;  ///< For a send: the message cannot land.
+        bool listed;            ///< For a receive: its operation has it in ListedReceives.
+    };
     union {
         bool released = false;  ///< For an operation: its coroutine no longer refers to it.
         bool watched;           ///< For point to point: it is a WatchedTransfer.

@@ -3,10 +3,12 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <span>
 
+#include "collectives/allgather/dissemination.hpp"
 #include "tests/model/job.hpp"
 
 namespace rollcall::model_test {
@@ -144,6 +146,64 @@ TEST(Lookups, FindTheNextMessageInWhateverOrderMessagesCome) {
             std::memcpy(&got, received.buffer.data, sizeof got);
             ASSERT_EQ(got, expected);
         }
+    }
+}
+
+// A ring of many places among two ranks: the first one has a place, and the second one all others.
+struct Ring {
+    int places;
+    bool is_backwards;  // The block that is expected last comes first.
+    std::array<std::byte, 8> memory = {};
+    std::uint64_t looked_at = 0;
+    transport::Bytes block() { return {memory.data(), memory.size()}; }
+} ring_of_two;
+
+runtime::Task pass_on_all(runtime::Operation& op) {
+    collectives::Dissemination ring(op, 1, 1, 0, ring_of_two.places);
+    co_await pass_on_until_buffers(op, ring);
+    ring.receive([](int) { return ring_of_two.block(); });
+    co_await go_on_until_arrival(op, ring);
+    ring.send_own(ring_of_two.block());
+    co_await go_on_until_complete(op, ring);
+    co_await all_sent(op, ring);
+    ring_of_two.looked_at = ring.looked_at();
+}
+
+runtime::Task be_the_others(runtime::Operation& op) {
+    std::vector<runtime::Pending> receives;
+    // Block 1 goes no further, because the next place is the one that it comes from.
+    for (int number = 0; number < ring_of_two.places; ++number)
+        if (number != 1) receives.push_back(op.receive(0, ring_of_two.block(), static_cast<std::uint64_t>(number)));
+    for (int i = 1; i < ring_of_two.places; ++i) {
+        const int number = ring_of_two.is_backwards ? i : ring_of_two.places - i;
+        co_await op.send(0, ring_of_two.block(), static_cast<std::uint64_t>(number));
+    }
+    co_await op.all_of(receives);
+}
+
+// Returns how many blocks the first rank looks at for each block that comes.
+std::uint64_t blocks_looked_at(int places, bool is_backwards) {
+    ring_of_two = {places, is_backwards};
+    Simulation::Options options;
+    options.node_memory = false;
+    Simulation simulation(options);
+    const auto call_of = [](int rank) {
+        Simulation::RankCall call;
+        call.call.kind = runtime::OperationKind::allgather;
+        call.algorithm = rank == 0 ? &pass_on_all : &be_the_others;
+        return call;
+    };
+    const std::vector<Nanoseconds> arrivals(2);
+    const auto outcome = simulation.run(call_of, arrivals);
+    for (const auto& error : outcome.errors) EXPECT_FALSE(error) << error->what();
+    return ring_of_two.looked_at / static_cast<std::uint64_t>(places);
+}
+
+TEST(Lookups, CostABlockOfARingTheSameHoweverManyAreAwaited) {
+    for (const bool is_backwards : {false, true}) {
+        const std::uint64_t few = blocks_looked_at(100, is_backwards), many = blocks_looked_at(3000, is_backwards);
+        EXPECT_GT(ring_of_two.looked_at, 0u);
+        EXPECT_LE(many, 2 * few + 10) << (is_backwards ? "the last first" : "in the expected order");
     }
 }
 

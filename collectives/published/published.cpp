@@ -1,8 +1,8 @@
 #include "collectives/published/published.hpp"
 
+#include <algorithm>
 #include <vector>
 
-#include "collectives/blocks/parts.hpp"
 #include "collectives/combining/combining.hpp"
 
 namespace rollcall::collectives {
@@ -258,9 +258,16 @@ Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into
     }
 }
 
+std::span<const Wanted> wanted_in(Range here, std::span<const Wanted> wanted) {
+    const auto ends_before = [&](const Wanted& one) { return one.begin + one.into.size <= here.begin; };
+    const auto begins_before_end = [&](const Wanted& one) { return one.begin < here.end; };
+    const auto first = std::partition_point(wanted.begin(), wanted.end(), ends_before);
+    return {first, std::partition_point(first, wanted.end(), begins_before_end)};
+}
+
 Task copy_wanted(Operation& op, transport::ConstBytes piece, std::uint64_t offset, std::span<const Wanted> wanted) {
     const Range here{offset, offset + piece.size};
-    for (const auto& [begin, into] : wanted) {
+    for (const auto& [begin, into] : wanted_in(here, wanted)) {
         const Range common = common_part(here, {begin, begin + into.size});
         if (common.empty()) continue;
         co_await op.copy(runtime::slice(into, common.begin - begin, common.size()),

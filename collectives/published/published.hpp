@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"
+#include "collectives/blocks/parts.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 #include "runtime/lane/short_exchange.hpp"
@@ -163,6 +164,8 @@ struct Wanted {
     std::uint64_t begin;
     transport::Bytes into;
 };
+/// Those parts of which some bytes are in `here`. Parts, here and below, are in the order of their bytes, and do not overlap.
+std::span<const Wanted> wanted_in(Range here, std::span<const Wanted> wanted);
 /// Copies what is wanted of `piece`, which begins at byte `offset` of the data.
 Task copy_wanted(Operation& op, transport::ConstBytes piece, std::uint64_t offset, std::span<const Wanted> wanted);
 /// Copies what is wanted of the `size` bytes that rank `from` publishes, from where they stand.

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "collectives/allgather/dissemination.hpp"
+#include "collectives/published/published.hpp"
 #include "tests/model/job.hpp"
 
 namespace rollcall::model_test {
@@ -204,6 +205,40 @@ TEST(Lookups, CostABlockOfARingTheSameHoweverManyAreAwaited) {
         const std::uint64_t few = blocks_looked_at(100, is_backwards), many = blocks_looked_at(3000, is_backwards);
         EXPECT_GT(ring_of_two.looked_at, 0u);
         EXPECT_LE(many, 2 * few + 10) << (is_backwards ? "the last first" : "in the expected order");
+    }
+}
+
+// Long data is read in pieces. Returns how many parts are looked at for each piece, if a piece has two of them.
+std::uint64_t parts_looked_at(std::uint64_t pieces) {
+    std::vector<std::byte> memory(pieces * 64);
+    std::vector<collectives::Wanted> wanted;
+    for (std::uint64_t part = 0; part < 2 * pieces; ++part) wanted.push_back({32 * part, {memory.data() + 32 * part, 32}});
+    std::uint64_t sum = 0;
+    for (std::uint64_t piece = 0; piece < pieces; ++piece) sum += wanted_in({64 * piece, 64 * (piece + 1)}, wanted).size();
+    return sum / pieces;
+}
+
+TEST(Lookups, CostAPieceTheSameHoweverManyPartsAreWanted) { EXPECT_EQ(parts_looked_at(2000), parts_looked_at(200)); }
+
+// Parts of random sizes, of which some are empty, with or without gaps.
+TEST(Lookups, FindAllPartsThatHaveBytesInAPiece) {
+    Random random(2);
+    for (int round = 0; round < 1000; ++round) {
+        std::vector<collectives::Wanted> wanted;
+        std::uint64_t end = 0;
+        for (std::uint64_t count = random.below(10); wanted.size() < count;) {
+            const std::uint64_t begin = end + random.below(3), size = random.below(4);
+            wanted.push_back({begin, {nullptr, size}});
+            end = begin + size;
+        }
+        const std::uint64_t from = random.below(end + 2), to = from + random.below(6);
+        const auto found = wanted_in({from, to}, wanted);
+        for (const collectives::Wanted& one : wanted) {
+            const bool is_found = !found.empty() && &one >= &found.front() && &one <= &found.back();
+            const bool has_bytes = one.into.size > 0 && one.begin < to && one.begin + one.into.size > from;
+            EXPECT_TRUE(is_found || !has_bytes)
+                << fmt::format("round {}: {} bytes at {} in {} to {}", round, one.into.size, one.begin, from, to);
+        }
     }
 }
 

@@ -30,7 +30,8 @@ using transport::Bytes;
 
 constexpr std::uint64_t kCounts = 0, kCollect = 1, kHandOut = 2, kSizes = 3, kContents = 4;
 
-/// The sizes of the blocks that a rank sends to each rank and, behind them, of those that it receives from each.
+/// The sizes of the blocks that a rank sends to each rank and, behind them, of those that it receives from each. On the first rank of a
+/// node, the same of the other ranks of the node follows.
 using Counts = std::vector<std::uint64_t>;
 
 Bytes bytes_of(std::vector<std::uint64_t>& numbers) { return {numbers.data(), numbers.size() * sizeof(std::uint64_t)}; }
@@ -42,29 +43,22 @@ Counts own_counts(const Operation& op) {
     return counts;
 }
 
-/// The counts of a rank where all sizes are known.
-Counts counts_of(const Operation& op, int rank, const SizeOfBlock& size_of) {
-    Counts counts;
+/// Adds the counts of a rank where all sizes are known.
+void add_counts(const Operation& op, int rank, const SizeOfBlock& size_of, Counts& counts) {
     for (int other = 0; other < op.size(); ++other) counts.push_back(size_of(rank, other));
     for (int other = 0; other < op.size(); ++other) counts.push_back(size_of(other, rank));
-    return counts;
 }
 
-/// Publishes this rank's counts. The first rank of the node gets those of all ranks of the node in `all`.
-Task tell_counts(Operation& op, const Levels& levels, std::vector<Counts>& all) {
-    const int place = levels.place(), ranks = static_cast<int>(levels.here().size());
-    Counts own = own_counts(op);
-    if (ranks > 1) {
-        const Among node(op, levels.here(), place, 0, op.arguments(), kCounts);
-        co_await publish_all(op, kEverybody, bytes_of(own), Publisher::reads);
-        for (int other = 0; other < ranks; ++other) {
-            if (other == place) continue;
-            if (place == 0) co_await copy_all(op, other, true, bytes_of(all.emplace_back(own.size())));
-            // Something that is published for everybody must be read by everybody.
-            if (place > 0) co_await copy_all_wanted(op, other, true, bytes_of(own).size, {});
-        }
-    }
-    all.insert(all.begin(), std::move(own));
+/// Publishes `counts`, which this rank has counted. The first rank of the node gets those of the others. (All read what a rank publishes
+/// for everybody. For the first rank alone it publishes its blocks, and it can do that only once.)
+Task tell_counts(Operation& op, const Levels& levels, Counts& counts) {
+    const std::size_t ranks = levels.here().size();
+    if (ranks == 1) co_return;
+    const std::uint64_t size = bytes_of(counts).size;
+    if (levels.place() == 0) counts.resize(counts.size() * ranks);
+    const Bytes all = bytes_of(counts);
+    const Among node(op, levels.here(), levels.place(), 0, op.arguments(), kCounts);
+    co_await publish_and_read(op, runtime::slice(all, 0, size), runtime::slice(all, size, all.size - size));
 }
 
 /// The blocks that go from one node to another, and where they stand: a row for each rank of the one, and in it a block for each rank of
@@ -75,20 +69,21 @@ struct Traffic {
 };
 
 /// The traffic to each node, one behind the other; or that from each node.
-std::vector<Traffic> traffic_of(const Operation& op, const Levels& levels, const std::vector<Counts>& counts, bool is_outgoing) {
+std::vector<Traffic> traffic_of(const Operation& op, const Levels& levels, const Counts& counts, bool is_outgoing) {
     std::vector<Traffic> all(static_cast<std::size_t>(levels.nodes()));
+    const std::size_t ranks = levels.here().size(), each = counts.size() / ranks;
     std::uint64_t end = 0;
     for (int node = 0; node < levels.nodes(); ++node) {
         Traffic& traffic = all[static_cast<std::size_t>(node)];
         const auto add = [&](std::size_t place, int rank) {
-            traffic.sizes.push_back(counts[place][static_cast<std::size_t>(is_outgoing ? rank : op.size() + rank)]);
+            traffic.sizes.push_back(counts[each * place + static_cast<std::size_t>(is_outgoing ? rank : op.size() + rank)]);
         };
         if (is_outgoing) {
-            for (std::size_t place = 0; place < counts.size(); ++place)
+            for (std::size_t place = 0; place < ranks; ++place)
                 for (const int rank : levels.on(node)) add(place, rank);
         } else {
             for (const int rank : levels.on(node))
-                for (std::size_t place = 0; place < counts.size(); ++place) add(place, rank);
+                for (std::size_t place = 0; place < ranks; ++place) add(place, rank);
         }
         traffic.begin = end;
         traffic.size = std::accumulate(traffic.sizes.begin(), traffic.sizes.end(), std::uint64_t{0});
@@ -207,7 +202,7 @@ std::vector<Bytes> blocks_for(const Levels& levels, const std::vector<Traffic>& 
 }
 
 /// The part of the first rank of a node. `own` has its blocks in node order. `are_known`: all nodes know the sizes of all blocks.
-Task lead(Operation& op, const Levels& levels, const std::vector<Counts>& counts, bool are_known, transport::ConstBytes own,
+Task lead(Operation& op, const Levels& levels, const Counts& counts, bool are_known, transport::ConstBytes own,
           std::span<const Bytes> places) {
     BetweenNodes between{.to = traffic_of(op, levels, counts, true), .from = traffic_of(op, levels, counts, false)};
     if (are_known)
@@ -236,12 +231,11 @@ Task lead(Operation& op, const Levels& levels, const std::vector<Counts>& counts
     for (std::size_t i = 0; i < blocks.size(); ++i) co_await op.copy(places[i], blocks[i]);
 }
 
-/// `counts`: of this rank, and behind it, on the first rank of a node, those of the other ranks of the node.
-Task exchange_counted(Operation& op, const Levels& levels, const std::vector<Counts>& counts, bool are_known) {
+/// `are_known`: all nodes know the sizes of all blocks.
+Task exchange_counted(Operation& op, const Levels& levels, const Counts& counts, bool are_known) {
     const NodeOrder order(levels);
-    const Counts& own = counts.front();
-    const auto middle = own.begin() + op.size();
-    const Scratch packed(std::accumulate(own.begin(), middle, std::uint64_t{0}), op.arguments().contribution);
+    const std::uint64_t sent = std::accumulate(counts.begin(), counts.begin() + op.size(), std::uint64_t{0});
+    const Scratch packed(sent, op.arguments().contribution);
     std::vector<Bytes> places;
     std::uint64_t at = 0;
     for (const int rank : order.ranks) {
@@ -271,16 +265,17 @@ Task exchange_counted(Operation& op, const Levels& levels, const std::vector<Cou
 }  // namespace
 
 Task alltoall_two_level_own_sizes(Operation& op, const Levels& levels) {
-    std::vector<Counts> counts;
+    Counts counts = own_counts(op);
     co_await tell_counts(op, levels, counts);
     co_await exchange_counted(op, levels, counts, false);
 }
 
 Task alltoall_two_level_known_sizes(Operation& op, const Levels& levels, const SizeOfBlock& size_of) {
-    std::vector<Counts> counts{counts_of(op, op.rank(), size_of)};
+    Counts counts;
+    add_counts(op, op.rank(), size_of, counts);
     if (levels.place() == 0)
         for (const int rank : levels.here())
-            if (rank != op.rank()) counts.push_back(counts_of(op, rank, size_of));
+            if (rank != op.rank()) add_counts(op, rank, size_of, counts);
     co_await exchange_counted(op, levels, counts, true);
 }
 

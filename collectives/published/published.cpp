@@ -258,6 +258,35 @@ Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into
     }
 }
 
+Task publish_and_read(Operation& op, transport::ConstBytes own, transport::Bytes others) {
+    Outgoing out(op, kEverybody, own, Publisher::reads);
+    Uses<Incoming> incoming(op.size() - 1);
+    for (int i = 0; i < op.size(); ++i) {
+        const std::uint64_t at = others.size > 0 ? own.size * static_cast<std::uint64_t>(incoming.size()) : 0;
+        if (i != op.rank()) incoming.add(op, i, true, runtime::slice(others, at, own.size));
+    }
+    std::vector<Pending> sends;
+    int missing = incoming.size();
+    Incoming* come = nullptr;
+    while (!out.has_left() || missing > 0) {
+        co_await op.until([&] { return (come = find_ready(incoming)) || out.can_go_on(); });
+        if (come) {
+            Reading& reading = come->reading;
+            if (others.size > 0) {
+                co_await copy_what_is_here(op, reading, come->place);
+            } else if (reading.by_message()) {
+                const Scratch unwanted(own.size, own);
+                co_await copy_what_is_here(op, reading, unwanted.bytes());
+            } else if (!reading.let_go()) {
+                co_await op.failure();
+            }
+            if (reading.complete()) --missing;
+        }
+        if (out.can_go_on()) co_await go_on(op, out, sends);
+    }
+    co_await op.all_of(sends);
+}
+
 std::span<const Wanted> wanted_in(Range here, std::span<const Wanted> wanted) {
     const auto ends_before = [&](const Wanted& one) { return one.begin + one.into.size <= here.begin; };
     const auto begins_before_end = [&](const Wanted& one) { return one.begin < here.end; };

@@ -159,6 +159,11 @@ Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block);
 /// Copies everything that rank `from` publishes.
 Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into);
 
+/// Publishes `own` for all other ranks, and copies what each of them publishes for all to `others`, in rank order without this rank. All
+/// publish data of one size. If `others` has no bytes, this rank reads the data and does not keep it. It reads while it publishes: if each
+/// rank first published everything, all could wait for each other, because a rank is sure of room for only a part of long data.
+Task publish_and_read(Operation& op, transport::ConstBytes own, transport::Bytes others);
+
 /// A part of some data, from byte `begin` on, and where it is to go.
 struct Wanted {
     std::uint64_t begin;

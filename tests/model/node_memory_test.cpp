@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "collectives/published/published.hpp"
 #include "runtime/node/node_memory.hpp"
 #include "tests/model/job.hpp"
 
@@ -80,6 +81,52 @@ TEST(NodeMemory, EarlierOperationsOfTheSameCommunicatorAreWaitedFor) {
         for (int rank = 0; rank < 3; ++rank) waits = waits || !job.ended(rank, 1);
         EXPECT_TRUE(waits);
     }
+}
+
+// What three ranks publish for each other: pieces of 64 KiB.
+std::vector<std::vector<std::byte>> published, read;
+
+runtime::Task read_each_other(runtime::Operation& op) {
+    std::vector<std::byte>& into = read[static_cast<std::size_t>(op.rank())];
+    const std::vector<std::byte>& own = published[static_cast<std::size_t>(op.rank())];
+    co_await collectives::publish_and_read(op, {own.data(), own.size()}, {into.data(), into.size()});
+}
+
+// A rank is sure of room for two pieces. If all ranks published three before they read, they would wait for each other for ever.
+TEST(NodeMemory, RanksThatPublishForEachOtherReadMeanwhile) {
+    constexpr int kRanks = 3;
+    for (const std::size_t room : {0, 1, 2, 100})
+        for (const std::size_t bytes : {1, 4097, 3 << 16, 500'000}) {
+            SCOPED_TRACE(fmt::format("{} bytes, room for {} pieces", bytes, room));
+            Simulation::Options options;
+            options.ranks = kRanks;
+            Simulation simulation(options);
+            published.clear();
+            for (int rank = 0; rank < kRanks; ++rank) {
+                published.emplace_back(bytes, std::byte(rank + 1));
+                std::vector<std::uint32_t> taken = take_all_blocks(simulation, rank, 99, 0);
+                for (std::size_t i = 0; i < room && !taken.empty(); ++i) {
+                    simulation.engine(rank).node()->pool().give_back(taken.back());
+                    taken.pop_back();
+                }
+            }
+            read = {std::vector<std::byte>(2 * bytes), {}, std::vector<std::byte>(2 * bytes)};  // The second rank wants nothing.
+            const auto call_of = [](int) {
+                Simulation::RankCall call;
+                call.call.kind = runtime::OperationKind::allgather;
+                call.algorithm = &read_each_other;
+                return call;
+            };
+            const std::vector<Nanoseconds> arrivals(kRanks);
+            const auto outcome = simulation.run(call_of, arrivals);
+            for (const auto& error : outcome.errors) ASSERT_FALSE(error) << error->what();
+            for (const int rank : {0, 2}) {
+                std::vector<std::byte> expected;
+                for (int other = 0; other < kRanks; ++other)
+                    if (other != rank) expected.insert(expected.end(), bytes, std::byte(other + 1));
+                EXPECT_EQ(read[static_cast<std::size_t>(rank)], expected) << rank;
+            }
+        }
 }
 
 // Short data is exchanged by one object with a bit for each rank, as long as a word has so many bits. Many calls are under way at a time,

@@ -13,7 +13,6 @@
 // and are so long that the messages with sizes do not count. Each rank puts its blocks in order until 4. Ranks 1 and 3 write them until 8.
 // Ranks 0 and 2 copy their own until 8, and the others until 12. They exchange four blocks until 32. They put those for ranks 1 and 3 in
 // order until 36, write them until 40, and copy their own until 44. Ranks 1 and 3 copy theirs at the same time, and leave at 40.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -22,13 +21,15 @@
 
 #include "collectives/alltoall/two_level.hpp"
 #include "collectives/published/published.hpp"
+#include "runtime/lane/listed_receives.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
 using transport::Bytes;
 
-constexpr std::uint64_t kCounts = 0, kCollect = 1, kHandOut = 2, kSizes = 3, kContents = 4;
+/// The sizes that a node sends have the step kSizes plus its number.
+constexpr std::uint64_t kCounts = 0, kCollect = 1, kHandOut = 2, kContents = 3, kSizes = 4;
 
 /// The sizes of the blocks that a rank sends to each rank and, behind them, of those that it receives from each. On the first rank of a
 /// node, the same of the other ranks of the node follows.
@@ -93,16 +94,18 @@ std::vector<Traffic> traffic_of(const Operation& op, const Levels& levels, const
 }
 std::uint64_t size_of(const std::vector<Traffic>& all) { return all.back().begin + all.back().size; }
 
-/// Puts what the rank at `place` of this node sends into `outgoing`.
+/// Puts what the rank at `place` of this node sends into `outgoing`. `at`: where that begins in the traffic to each node. It becomes where
+/// that of the next place begins.
 Task collect(Operation& op, const Levels& levels, const std::vector<Traffic>& to, std::size_t place, transport::ConstBytes own,
-             Bytes outgoing) {
+             Bytes outgoing, std::vector<std::uint64_t>& at) {
     std::vector<Wanted> blocks;
     std::uint64_t begin = 0;
-    for (const Traffic& traffic : to) {
-        const std::size_t columns = traffic.sizes.size() / levels.here().size();
-        const auto row = traffic.sizes.begin() + static_cast<std::ptrdiff_t>(columns * place);
+    for (std::size_t node = 0; node < to.size(); ++node) {
+        const std::size_t columns = levels.on(static_cast<int>(node)).size();
+        const auto row = to[node].sizes.begin() + static_cast<std::ptrdiff_t>(columns * place);
         const auto size = std::accumulate(row, row + static_cast<std::ptrdiff_t>(columns), std::uint64_t{0});
-        blocks.push_back({begin, runtime::slice(outgoing, std::accumulate(traffic.sizes.begin(), row, traffic.begin), size)});
+        blocks.push_back({begin, runtime::slice(outgoing, at[node], size)});
+        at[node] += size;
         begin += size;
     }
     if (place == 0) {
@@ -126,31 +129,26 @@ Task compare(Operation& op, const Levels& levels, int node, const std::vector<st
 /// What the first rank of a node sends to those of the other nodes, and gets from them.
 struct BetweenNodes {
     std::vector<Traffic> to, from;
-    std::vector<std::vector<std::uint64_t>> sizes = {};  ///< Of the blocks in `from`, as they came from there.
-    std::vector<Pending> told = {}, transfers = {};
+    bool are_known;                                      ///< All nodes know the sizes of all blocks.
+    std::vector<std::vector<std::uint64_t>> sizes = {};  ///< Of the blocks in `from`, as they come from there.
+    std::vector<Pending> transfers = {};
 };
 
-/// Takes what this node counts for the sizes that other nodes send.
-void trust_sizes(BetweenNodes& between) {
-    for (const Traffic& traffic : between.from) between.sizes.push_back(traffic.sizes);
-    between.told.resize(between.from.size());  // None of these is under way, so all have come.
-}
-
 /// Begins to exchange sizes. As early as possible, so that blocks find their receives posted.
-void begin_to_tell_sizes(Operation& op, const Levels& levels, BetweenNodes& between) {
+void begin_to_tell_sizes(Operation& op, const Levels& levels, BetweenNodes& between, runtime::ListedReceives& told) {
     const int nodes = levels.nodes();
     between.sizes.resize(static_cast<std::size_t>(nodes));
-    between.told.resize(static_cast<std::size_t>(nodes));
     for (int i = 1; i < nodes; ++i) {
         const int source = (levels.node() - i + nodes) % nodes;
         const auto s = static_cast<std::size_t>(source);
         between.sizes[s].resize(between.from[s].sizes.size());
-        between.told[s] = op.receive(levels.on(source)[0], bytes_of(between.sizes[s]), kSizes);
+        told.receive(levels.on(source)[0], bytes_of(between.sizes[s]), kSizes + s);
     }
     for (int i = 1; i < nodes; ++i) {
         const int target = (levels.node() + i) % nodes;
         auto& sizes = between.to[static_cast<std::size_t>(target)].sizes;
-        between.transfers.push_back(op.send(levels.on(target)[0], bytes_of(sizes), kSizes));
+        const auto own = static_cast<std::uint64_t>(levels.node());
+        between.transfers.push_back(op.send(levels.on(target)[0], bytes_of(sizes), kSizes + own));
     }
 }
 
@@ -158,29 +156,30 @@ Bytes slice_of(Bytes all, const Traffic& traffic) { return runtime::slice(all, t
 
 /// Exchanges blocks with the other nodes in the order in which their sizes come. Sends one message at a time, because two would share the
 /// port. Receives are posted at once.
-Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between, Bytes outgoing, Bytes incoming) {
-    auto& [to, from, sizes, told, transfers] = between;
+Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between, runtime::ListedReceives& told, Bytes outgoing,
+                     Bytes incoming) {
+    auto& [to, from, are_known, sizes, transfers] = between;
     const auto here = static_cast<std::size_t>(levels.node());
-    co_await compare(op, levels, levels.node(), to[here].sizes, from[here]);
-    std::vector<std::size_t> awaited, arrived;
-    for (int i = 1; i < levels.nodes(); ++i) awaited.push_back((here + static_cast<std::size_t>(i)) % told.size());
     const auto leader = [&](std::size_t node) { return levels.on(static_cast<int>(node))[0]; };
+    std::vector<std::size_t> arrived;
+    const auto arrives = [&, &from = from, &transfers = transfers](std::size_t node) {
+        arrived.push_back(node);
+        if (from[node].size > 0) transfers.push_back(op.receive(leader(node), slice_of(incoming, from[node]), kContents));
+    };
+    if (are_known)
+        for (std::size_t i = 1; i < to.size(); ++i) arrives((here + i) % to.size());
+    else
+        co_await compare(op, levels, levels.node(), to[here].sizes, from[here]);
+    std::size_t served = 0;
     Pending sending;
-    while (!awaited.empty() || !arrived.empty()) {
-        auto next = awaited.end();
-        co_await op.until([&, &told = told] {
-            next = std::find_if(awaited.begin(), awaited.end(), [&](std::size_t node) { return told[node].done(); });
-            return next != awaited.end() || (!arrived.empty() && sending.done());
-        });
-        if (next != awaited.end()) {
-            const std::size_t node = *next;
-            awaited.erase(next);
-            arrived.push_back(node);
+    while (served + 1 < to.size()) {
+        co_await op.until([&] { return told.any() || (served < arrived.size() && sending.done()); });
+        if (told.any()) {
+            const auto node = static_cast<std::size_t>(told.take() - kSizes);
             co_await compare(op, levels, static_cast<int>(node), sizes[node], from[node]);
-            if (from[node].size > 0) transfers.push_back(op.receive(leader(node), slice_of(incoming, from[node]), kContents));
+            arrives(node);
         } else {
-            const std::size_t node = arrived.front();
-            arrived.erase(arrived.begin());
+            const std::size_t node = arrived[served++];
             if (to[node].size > 0) sending = op.send(leader(node), slice_of(outgoing, to[node]), kContents);
         }
     }
@@ -189,46 +188,62 @@ Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between,
     co_await op.all_of(transfers);
 }
 
-/// What came for the rank at `place` of this node, in node order.
-std::vector<Bytes> blocks_for(const Levels& levels, const std::vector<Traffic>& from, std::size_t place, Bytes incoming) {
-    std::vector<Bytes> blocks;
-    std::uint64_t at = 0;
-    for (const Traffic& traffic : from)
+/// Where the blocks begin that came from each rank, in node order.
+std::vector<std::uint64_t> beginnings(const std::vector<Traffic>& from, std::size_t ranks) {
+    std::vector<std::uint64_t> all;
+    for (const Traffic& traffic : from) {
+        std::uint64_t at = traffic.begin;
         for (std::size_t i = 0; i < traffic.sizes.size(); ++i) {
-            if (i % levels.here().size() == place) blocks.push_back(runtime::slice(incoming, at, traffic.sizes[i]));
+            if (i % ranks == 0) all.push_back(at);
             at += traffic.sizes[i];
+        }
+    }
+    return all;
+}
+
+/// What came for the rank at `place` of this node, in node order. `at`: where that begins in what came from each rank. It becomes where
+/// that for the next place begins.
+std::vector<Bytes> blocks_for(const std::vector<Traffic>& from, std::size_t ranks, std::size_t place, Bytes incoming,
+                              std::vector<std::uint64_t>& at) {
+    std::vector<Bytes> blocks;
+    for (const Traffic& traffic : from)
+        for (std::size_t i = place; i < traffic.sizes.size(); i += ranks) {
+            std::uint64_t& begin = at[blocks.size()];
+            blocks.push_back(runtime::slice(incoming, begin, traffic.sizes[i]));
+            begin += traffic.sizes[i];
         }
     return blocks;
 }
 
-/// The part of the first rank of a node. `own` has its blocks in node order. `are_known`: all nodes know the sizes of all blocks.
+/// The part of the first rank of a node. `own` has its blocks in node order.
 Task lead(Operation& op, const Levels& levels, const Counts& counts, bool are_known, transport::ConstBytes own,
           std::span<const Bytes> places) {
-    BetweenNodes between{.to = traffic_of(op, levels, counts, true), .from = traffic_of(op, levels, counts, false)};
-    if (are_known)
-        trust_sizes(between);
-    else
-        begin_to_tell_sizes(op, levels, between);
-    const auto& [to, from, sizes, told, transfers] = between;
+    BetweenNodes between{.to = traffic_of(op, levels, counts, true), .from = traffic_of(op, levels, counts, false), .are_known = are_known};
+    runtime::ListedReceives told(op);
+    if (!are_known) begin_to_tell_sizes(op, levels, between, told);
+    const std::vector<Traffic>&to = between.to, &from = between.from;
     const std::size_t ranks = levels.here().size();
     const Scratch outgoing(size_of(to), own), incoming(size_of(from), own);
-    for (std::size_t place = 0; place < ranks; ++place) co_await collect(op, levels, to, place, own, outgoing.bytes());
-    co_await exchange_blocks(op, levels, between, outgoing.bytes(), incoming.bytes());
+    std::vector<std::uint64_t> at;
+    for (const Traffic& traffic : to) at.push_back(traffic.begin);
+    for (std::size_t place = 0; place < ranks; ++place) co_await collect(op, levels, to, place, own, outgoing.bytes(), at);
+    co_await exchange_blocks(op, levels, between, told, outgoing.bytes(), incoming.bytes());
+    at = beginnings(from, ranks);
+    const std::vector<Bytes> own_blocks = blocks_for(from, ranks, 0, incoming.bytes(), at);
     for (std::size_t place = 1; place < ranks; ++place) {
-        const std::vector<Bytes> blocks = blocks_for(levels, from, place, incoming.bytes());
+        const std::vector<Bytes> blocks = blocks_for(from, ranks, place, incoming.bytes(), at);
         std::uint64_t size = 0;
         for (const Bytes& block : blocks) size += block.size;
         const Scratch packed(size, own);
-        std::uint64_t at = 0;
+        std::uint64_t end = 0;
         for (const Bytes& block : blocks) {
-            co_await op.copy(runtime::slice(packed.bytes(), at, block.size), block);
-            at += block.size;
+            co_await op.copy(runtime::slice(packed.bytes(), end, block.size), block);
+            end += block.size;
         }
         const Among node(op, levels.here(), 0, 0, op.arguments(), kHandOut);
         co_await publish_all(op, static_cast<int>(place), packed.bytes());
     }
-    const std::vector<Bytes> blocks = blocks_for(levels, from, 0, incoming.bytes());
-    for (std::size_t i = 0; i < blocks.size(); ++i) co_await op.copy(places[i], blocks[i]);
+    for (std::size_t i = 0; i < own_blocks.size(); ++i) co_await op.copy(places[i], own_blocks[i]);
 }
 
 /// `are_known`: all nodes know the sizes of all blocks.

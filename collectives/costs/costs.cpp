@@ -312,12 +312,25 @@ double intergroup_reduce_binomial(const Scene& scene) {
     return reduce_binomial(one) + message(scene, scene.bytes);
 }
 
+double intergroup_reduce_chain(const Scene& scene) {
+    Scene one = scene;
+    one.ranks = static_cast<int>(OneGroup(scene).ranks) + 1;
+    return reduce_chain(one);
+}
+
 double intergroup_reduce_two_level(const Scene& scene) { return reduce_to_a_node(scene) + message(scene, scene.bytes); }
 
 double intergroup_allreduce_binomial(const Scene& scene) {
     Scene one = scene;
     one.ranks = static_cast<int>(OneGroup(scene).ranks);
     return binomial_combining(one) + message(scene, scene.bytes) + std::min(binomial(one), chain(one));
+}
+
+double intergroup_allreduce_chain(const Scene& scene) {
+    const auto piece = static_cast<double>(chain_segment(scene));
+    Scene busy = scene;
+    busy.byte *= 2;
+    return collectives::chain(busy, piece, scene.combined_byte);
 }
 
 double intergroup_allreduce_two_level(const Scene& scene) {

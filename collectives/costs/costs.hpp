@@ -107,11 +107,14 @@ double intergroup_two_level(const Scene& scene);
 /// own. A broadcast goes down a tree or a chain of N + 1 nodes, and is copied twice on each. Of blocks there is one message for each node.
 double intergroup_broadcast_two_level(const Scene& scene);
 double intergroup_two_level_of_blocks(const Scene& scene);
-/// A reduce of the g ranks, and a message to the root: up a tree, or on two levels.
+/// A reduce of the g ranks, and a message to the root: up a tree, down a chain that ends at the root, or on two levels.
 double intergroup_reduce_binomial(const Scene& scene);
+double intergroup_reduce_chain(const Scene& scene);
 double intergroup_reduce_two_level(const Scene& scene);
-/// The same in both groups at once, where the message goes both ways and the result goes down a tree or a chain, or to all nodes.
+/// The same in both groups at once, where the message goes both ways and the result goes down a tree or a chain, or to all nodes. In the
+/// chain of all ranks, a rank receives and sends two pieces in each step: one that it combines, and one of the result.
 double intergroup_allreduce_binomial(const Scene& scene);
+double intergroup_allreduce_chain(const Scene& scene);
 double intergroup_allreduce_two_level(const Scene& scene);
 /// Each rank sends a block to each of g ranks. The ranks of a node share its link. On two levels, one rank of each node collects what leaves
 /// it, and hands out what comes.

@@ -229,6 +229,14 @@ TEST(IntergroupExamples, OtherOperations) {
     EXPECT_EQ(exits_between_groups(OperationKind::intergroup_reduce, "binomial", 2, 3, 1), (Times{0, 3, 3, 1, 2}));
     EXPECT_EQ(exits_between_groups(OperationKind::intergroup_allreduce, "reduce_then_broadcast", 2, 1, -1), (Times{3, 3, 2}));
     EXPECT_EQ(exits_between_groups(OperationKind::intergroup_alltoall, "linear", 2, 1, -1), (Times{1, 2, 2}));
+    const auto in_pieces = [](OperationKind kind, int root) {
+        constexpr std::uint64_t kPiece = 16 << 10;  // what the built-in costs say
+        Times exits = exits_between_groups(kind, "pipelined", 2, 1, root, single_ported(), 2 * kPiece);
+        for (Nanoseconds& exit : exits) exit /= kPiece;
+        return exits;
+    };
+    EXPECT_EQ(in_pieces(OperationKind::intergroup_reduce, 2), (Times{3, 2, 3}));
+    EXPECT_EQ(in_pieces(OperationKind::intergroup_allreduce, -1), (Times{5, 5, 4}));
 }
 TEST(IntergroupExamples, OtherOperationsOnOneNode) {
     const auto exits = [](OperationKind kind, int p, int q, int root, std::uint64_t bytes = 1) {

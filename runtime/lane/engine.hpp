@@ -106,7 +106,7 @@ class alignas(64) Engine final : public transport::Sink {
         unsigned happened = mail_ ? take_mail() : 0;
         if (happened == 0 || !mail_->others_can_wait()) happened += transport_.progress();
         if (!tells_of_puts_) {
-            if (!watching_.empty()) happened += look_at_board();
+            if (!watching_.empty()) happened += look_at_board(false);
             if (!listening_.empty()) happened += listen();
             if (!node_users_.empty()) happened += look_at_node();
         }
@@ -136,9 +136,9 @@ class alignas(64) Engine final : public transport::Sink {
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }
-    /// How many entries of tables and lists the engine has looked at (MatchTable::steps()). Tests use it to check the cost of searches.
+    /// How many entries of tables, of lists and of the board were looked at (MatchTable::steps()). Tests check the cost of searches with it.
     std::uint64_t steps() const noexcept {
-        return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + overtaking_steps_;
+        return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + other_steps_;
     }
     /// The value of Communicators::ambiguous().
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }
@@ -315,7 +315,7 @@ class alignas(64) Engine final : public transport::Sink {
     void mismatch(Operation& operation, const Call& other, int source);
     static void add_awaited_in_node(const Operation& operation, std::vector<int>& peers);
     void ask_for_readers(const Operation& operation);
-    unsigned look_at_board();
+    unsigned look_at_board(bool at_all_slots);
     unsigned listen();
     void put_signals(Operation& operation, int first, int count);
     void end_turn(Operation& operation);
@@ -372,7 +372,7 @@ class alignas(64) Engine final : public transport::Sink {
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     bool lands_waiting_ = false;  ///< land_waiting() is running.
-    std::uint64_t words_under_way_ = 0, overtaking_steps_ = 0;
+    std::uint64_t words_under_way_ = 0, other_steps_ = 0;
     Nanoseconds asked_around_ = 0;  ///< When tick() last looked at operations.
     SignsOfLife* signs_of_life_ = nullptr;
     Nanoseconds next_look_ = 0;          ///< When to look for signs of life again.

@@ -135,7 +135,7 @@ void Engine::set_aside(PeerState& peer, EarlyMessage& early) {
     const auto distance = [&](const EarlyMessage& one) { return one.ordinal - peer.expected; };  // modulo 2^32
     const bool leads = distance(early) < distance(*first);
     EarlyMessage* before = first->previous;
-    for (; !leads && distance(early) < distance(*before); before = before->previous) ++overtaking_steps_;
+    for (; !leads && distance(early) < distance(*before); before = before->previous) ++other_steps_;
     early.previous = before;
     early.next = leads ? first : std::exchange(before->next, &early);
     (early.next ? early.next : first)->previous = &early;
@@ -145,7 +145,7 @@ void Engine::set_aside(PeerState& peer, EarlyMessage& early) {
 void Engine::deliver_overtaking(PeerState& peer) {
     while (peer.overtaking) {
         EarlyMessage& early = *peer.overtaking;
-        ++overtaking_steps_;
+        ++other_steps_;
         if (early.ordinal != peer.expected) return;
         if (early.next) early.next->previous = early.previous;
         peer.overtaking = std::exchange(early.next, nullptr);

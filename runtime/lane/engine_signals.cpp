@@ -6,6 +6,12 @@
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
+namespace {
+
+// A look at the board ends after so many slots in a row that tell of no arrival.
+constexpr std::size_t kSlotsInVain = 64;
+
+}  // namespace
 
 void Engine::wake(int peer) {
     switch (transport_.put_wake(peer)) {
@@ -85,25 +91,33 @@ void Engine::see(Operation& operation, int rank, const BoardSlot& slot) {
     if (slot.tells_of_arrival(operation.sequence()) ? arrivals.see(rank) : arrivals.predicts(rank, slot.predicted)) touch(operation);
 }
 
-unsigned Engine::look_at_board() {
+// Each look visits some slots of each operation, the next look the following ones. So a poll costs the same however many ranks are awaited.
+// A look goes on while it finds arrivals, so ranks that arrived together are mostly seen together. It visits all slots where an operation
+// has its first look, and where there may be no next one: before this rank sleeps.
+unsigned Engine::look_at_board(bool at_all_slots) {
     unsigned seen = 0;
     const std::span<std::byte> board = transport_.board();
     for (Operation* operation : watching_) {
-        std::vector<int>& unseen = operation->arrivals_->unseen_;
+        Arrivals& arrivals = *operation->arrivals_;
+        std::vector<int>& unseen = arrivals.unseen_;
         const Group& group = *operation->communicator_.group;
-        for (std::size_t i = 0; i < unseen.size();) {
-            const BoardSlot slot = read_slot(board, group.slot_of(operation->rank(), unseen[i]));
-            if (slot.sequence < operation->sequence() || !slot.whole(group.id)) {
-                ++i;
+        const std::size_t most = at_all_slots || sleeps_ ? unseen.size() : kSlotsInVain;
+        std::size_t& next = arrivals.next_look_;
+        for (std::size_t left = unseen.size(), in_vain = 0; left > 0 && in_vain < most; --left) {
+            ++other_steps_;
+            if (next >= unseen.size()) next = 0;
+            const int rank = unseen[next];
+            const BoardSlot slot = read_slot(board, group.slot_of(operation->rank(), rank));
+            const bool counts = slot.sequence >= operation->sequence() && slot.whole(group.id);
+            if (counts) see(*operation, rank, slot);
+            if (!counts || !slot.tells_of_arrival(operation->sequence())) {
+                ++next;
+                ++in_vain;
                 continue;
             }
-            see(*operation, unseen[i], slot);
-            if (!slot.tells_of_arrival(operation->sequence())) {
-                ++i;
-                continue;
-            }
-            unseen[i] = unseen.back();
+            unseen[next] = unseen.back();
             unseen.pop_back();
+            in_vain = 0;
             ++seen;
         }
     }

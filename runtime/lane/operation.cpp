@@ -222,7 +222,7 @@ Arrivals& Operation::arrivals() {
     for (int member = 0; member < size(); ++member)
         if (member != rank()) arrivals_->unseen_.push_back(member);
     engine_->watching_.push_back(this);
-    engine_->look_at_board();
+    engine_->look_at_board(true);
     return *arrivals_;
 }
 

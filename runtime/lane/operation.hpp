@@ -51,8 +51,7 @@ class Arrivals {
         int rank;
         Nanoseconds when;  ///< In the communicator's common time.
     };
-    /// Predictions that are new or have changed since the last call. The last one of a rank counts. There are none where the communicator
-    /// has no slots on the board.
+    /// Predictions that are new or changed since the last call; the last one of a rank counts. None without slots on the board.
     std::vector<Prediction> take_predictions() { return std::exchange(predictions_, {}); }
     bool any_prediction() const noexcept { return !predictions_.empty(); }
 
@@ -77,6 +76,7 @@ class Arrivals {
     std::vector<Nanoseconds> predicted_;  ///< The latest of each rank; empty: there is none.
     std::vector<bool> seen_;
     std::vector<int> unseen_;       ///< The ranks still to be looked for, where the board must be polled.
+    std::size_t next_look_ = 0;     ///< The index in it at which the next look begins.
     std::vector<Pending> notices_;  ///< The receives that replace the board where there is none.
 };
 

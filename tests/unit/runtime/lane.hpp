@@ -25,6 +25,8 @@ inline constexpr std::uint64_t kCommunicator = 1;
 /// Nothing is sent anywhere. What comes is what the test brings.
 class NoNetwork final : public transport::Transport {
   public:
+    explicit NoNetwork(int ranks = 3) : board_(board_bytes(static_cast<std::uint64_t>(ranks)) / 8) {}
+
     /// A point-to-point message without data comes from this rank. Any thread.
     void bring(int from, std::uint64_t tag) {
         const std::lock_guard lock(mutex_);
@@ -109,7 +111,7 @@ class NoNetwork final : public transport::Transport {
 
     std::atomic<bool> has_traffic_{false};
     transport::PlainMemory memory_;
-    std::vector<std::uint64_t> board_ = std::vector<std::uint64_t>(board_bytes(3) / 8);
+    std::vector<std::uint64_t> board_;
     static constexpr int kPollsOnItsWay = 50;
     int polls_on_its_way_ = 0;
     std::mutex mutex_;

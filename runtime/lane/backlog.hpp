@@ -31,7 +31,8 @@ class Backlog {
     /// The receiver asks for a message of this key. Removes and returns the oldest one; or returns null, and the next one of this key will
     /// be wanted.
     Transfer* ask_for(const MatchKey& key);
-    /// Whether the receiver has asked for a message of this key that was not there. If so, one such request counts as met from now on.
+    /// Whether the receiver has asked for a message of this key that was not there. If so, one such request counts as met from now on. The
+    /// receiver also takes a request back by this, because what it has given up must not let later messages go beyond the bounds.
     bool give(const MatchKey& key);
     /// Nothing waits for this peer any more: its open requests no longer count.
     void forget(int peer) { by_peer_.erase(peer); }

@@ -341,7 +341,10 @@ void Engine::withdraw(Transfer& transfer) {
     switch (transfer.stage) {
         case Transfer::Stage::done: return;
         case Transfer::Stage::idle: return finish(transfer);
-        case Transfer::Stage::posted: posted_.remove(transfer); return finish(transfer);
+        case Transfer::Stage::posted:
+            posted_.remove(transfer);
+            if (!transfer.operation && peers_[transfer.peer()].has_backlog) ask_for(transfer.key, MessageKind::unwanted);
+            return finish(transfer);
         case Transfer::Stage::queued: {
             const int peer = transfer.peer();
             backlog_.remove(transfer);

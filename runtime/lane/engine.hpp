@@ -220,7 +220,7 @@ class alignas(64) Engine final : public transport::Sink {
     void put_back(Transfer& transfer);
     void work_off_backlog(int peer);
     void tell_of_backlog(int peer, bool there_is);
-    void ask_for(const MatchKey& key);
+    void ask_for(const MatchKey& key, MessageKind kind = MessageKind::wanted);
     void on_wanted(const CollectiveHeader& header);
     void on_backlog(const CollectiveHeader& header);
     /// The sender took the message of this receive back: the receive waits for the next one.

@@ -61,17 +61,21 @@ void Engine::work_off_backlog(int peer) {
     tell_of_backlog(peer, false);
 }
 
-void Engine::ask_for(const MatchKey& key) {
+// `kind`: wanted, or unwanted to take that back.
+void Engine::ask_for(const MatchKey& key, MessageKind kind) {
     CollectiveHeader header;
     header.base.communicator = key.communicator;
     header.base.tag = key.tag;
-    send_control(key.source, MessageKind::wanted, header);
+    send_control(key.source, kind, header);
 }
 
 void Engine::on_wanted(const CollectiveHeader& header) {
     const int peer = header.base.source;
     if (!peers_[peer].backlogged) return;
-    if (Transfer* transfer = backlog_.ask_for({header.base.communicator, 0, header.base.tag, peer})) {
+    const MatchKey key{header.base.communicator, 0, header.base.tag, peer};
+    if (header.base.kind == MessageKind::unwanted) {
+        backlog_.give(key);
+    } else if (Transfer* transfer = backlog_.ask_for(key)) {
         transmit(*transfer);
         work_off_backlog(peer);
     }

@@ -31,7 +31,10 @@ void Engine::show(const EarlyMessage& early) {
 
 void Engine::end_peek(Peek& peek, const Error* error) {
     std::erase(peeks_, &peek);
-    if (error) peek.set_error(*error);
+    if (error) {
+        peek.set_error(*error);
+        if (peers_[peek.key.source].has_backlog) ask_for(peek.key, MessageKind::unwanted);
+    }
     ++finished_;
     peek.set_done();  // the caller may destroy the peek from here on
 }

@@ -229,7 +229,8 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
             return;
         case MessageKind::entered: return on_entered(header);
         case MessageKind::backlog: return on_backlog(header);
-        case MessageKind::wanted: return on_wanted(header);
+        case MessageKind::wanted:
+        case MessageKind::unwanted: return on_wanted(header);
         case MessageKind::failed:
             if (!communicator && node_)  // destroyed here; what was published for it is no longer read
                 node_->withdraw([&](const Group& group, std::uint64_t sequence) {

@@ -20,6 +20,7 @@ enum class MessageKind : std::uint8_t {
     deferred,  ///< An early message stays at its sender, which asked to be told: there is no landing memory for it now.
     backlog,   ///< Point-to-point messages wait at the source, or, without the flag, no longer do.
     wanted,    ///< The source has posted a receive for a message of this communicator and tag, which may be in the backlog.
+    unwanted,  ///< The source has given up such a receive.
     failed,    ///< An operation failed at the source. The payload is the error text; `call.root` is the rank that caused the failure.
 };
 

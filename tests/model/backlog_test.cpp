@@ -1,0 +1,99 @@
+// Point-to-point sends that wait because their receiver has not taken enough of the earlier ones. What the receiver asks for goes first.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "runtime/lane/peek.hpp"
+#include "tests/model/messages.hpp"
+
+namespace rollcall::model_test {
+namespace {
+
+using runtime::Simulation;
+
+constexpr std::uint64_t kLong = 200, kUnread = 1, kWanted = 2;
+constexpr std::uint64_t kMany = 200;
+
+const Error kOver(ErrorCode::timeout, "the time is over");
+
+// Rank 0 has sent more long messages to rank 1 than may be offered at a time.
+class Backlogged {
+  public:
+    Backlogged() : simulation(job_of_two(0)), messages(simulation) {
+        for (std::uint64_t i = 0; i < kMany; ++i) messages.send(0, 1, kUnread, kLong, i, 0);
+        simulation.network().run();
+        offered_ = receiver().early_messages();
+        EXPECT_LT(offered_, kMany);
+    }
+    runtime::Engine& receiver() { return simulation.engine(1); }
+    /// Rank 0 sends these, too. Returns how many of them come.
+    std::uint64_t send_wanted(std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i) messages.send(0, 1, kWanted, kLong, i, 0);
+        simulation.network().run();
+        return receiver().early_messages() - offered_;
+    }
+    void receive_all(std::uint64_t tag, std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const auto& received = messages.receive(1, 0, tag, kLong, 0);
+            simulation.network().run();
+            ASSERT_TRUE(received.done());
+            ASSERT_TRUE(Messages::holds(received, kLong, i));
+        }
+    }
+
+    Simulation simulation;
+    Messages messages;
+
+  private:
+    std::uint64_t offered_ = 0;
+};
+
+TEST(Backlog, APeekThatWasGivenUpAsksForNothing) {
+    Backlogged job;
+    for (std::uint64_t i = 0; i < kMany; ++i) {
+        runtime::Peek peek(0, 1, kWanted);
+        job.receiver().begin(peek);
+        if (i % 2) job.simulation.network().run();
+        peek.abandon(job.receiver(), kOver);
+    }
+    job.simulation.network().run();
+    EXPECT_EQ(job.send_wanted(kMany), 0u);
+    job.receive_all(kWanted, kMany);
+    job.receive_all(kUnread, kMany);
+}
+
+TEST(Backlog, AReceiveThatWasGivenUpAsksForNothing) {
+    Backlogged job;
+    for (std::uint64_t i = 0; i < kMany; ++i) {
+        runtime::Transfer receive(runtime::Transfer::Direction::receive, 0, 1, kWanted, {});
+        job.receiver().begin(receive);
+        if (i % 2) job.simulation.network().run();
+        receive.abandon(job.receiver(), kOver);
+        ASSERT_TRUE(receive.done());
+    }
+    job.simulation.network().run();
+    EXPECT_EQ(job.send_wanted(kMany), 0u);
+    job.receive_all(kWanted, kMany);
+    job.receive_all(kUnread, kMany);
+}
+
+// Of several that wait for messages of one key, some are given up.
+TEST(Backlog, WhatIsStillWaitedForComes) {
+    Backlogged job;
+    const auto& received = job.messages.receive(1, 0, kWanted, kLong, 0);
+    runtime::Peek given_up(0, 1, kWanted), peek(0, 1, kWanted);
+    job.receiver().begin(given_up);
+    job.receiver().begin(peek);
+    job.simulation.network().run();
+    given_up.abandon(job.receiver(), kOver);
+    job.simulation.network().run();
+    EXPECT_EQ(job.send_wanted(3), 1u);  // the one that the peek waited for
+    EXPECT_TRUE(received.done());
+    EXPECT_TRUE(peek.done());
+    EXPECT_EQ(peek.size, kLong);
+    EXPECT_EQ(peek.error(), nullptr);
+}
+
+}  // namespace
+}  // namespace rollcall::model_test

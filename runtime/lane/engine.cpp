@@ -147,6 +147,7 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
+    announcements_.end(communicator);
     communicators_.remove(communicator);
     let_go_of_past();
 }
@@ -171,6 +172,8 @@ Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction directi
 
 void Engine::send(Transfer& transfer) {
     if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
+    if (announces_) [[unlikely]]
+        announcements_.tell_before_send(transfer.peer());
     PeerState& peer = peers_[transfer.peer()];
     if (!transfer.operation && (peer.backlogged || peer.offers > 0) && !may_go(transfer, peer)) [[unlikely]]
         return put_back(transfer);
@@ -256,15 +259,6 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
 void Engine::free_transfer(Transfer& transfer) {
     transfer.Transfer::~Transfer();  // all transfers in the arena have exactly this type
     arena_.release(&transfer, sizeof transfer);
-}
-
-void Engine::on_deferred(const CollectiveHeader& header) {
-    Operation* operation = find_active(header.base.communicator, header.sequence);
-    if (!operation) return;
-    for (Transfer* transfer = operation->transfers_; transfer; transfer = transfer->next)
-        if ((transfer->flags & kTellDeferred) && transfer->peer() == header.base.source && transfer->key.tag == header.base.tag)
-            transfer->deferred = true;
-    touch(*operation);
 }
 
 // Finishes a point-to-point transfer that was offered, or that has a watcher.

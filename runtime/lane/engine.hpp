@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/landing/landing.hpp"
+#include "runtime/lane/announcements.hpp"
 #include "runtime/lane/backlog.hpp"
 #include "runtime/lane/communicators.hpp"
 #include "runtime/lane/deputy.hpp"
@@ -132,7 +133,7 @@ class alignas(64) Engine final : public transport::Sink {
     Landing& landing() noexcept { return landing_; }
     int rank() const noexcept { return options_.rank; }
     /// Whether messages about failures are still on their way out of this process.
-    bool has_words_under_way() const noexcept { return words_under_way_ > 0; }
+    bool has_words_under_way() const noexcept { return words_under_way_ > 0 || announces_; }
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }
@@ -159,6 +160,7 @@ class alignas(64) Engine final : public transport::Sink {
     void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override;
 
   private:
+    friend class Announcements;
     friend class Deputy;
     friend class KeptSend;
     friend class Operation;
@@ -293,8 +295,7 @@ class alignas(64) Engine final : public transport::Sink {
     void tell_sizes(Operation& operation, int with, const std::string& what);
     void mismatch_of_groups(Operation& operation, int with);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
-    void tell_broken(const CommunicatorState& communicator, int peer);
-    void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error);
+    void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags = 0);
     void answer(const CollectiveHeader& probe, CommunicatorState& communicator);
     void answer_for_gone(const CollectiveHeader& probe);
     void tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled);
@@ -342,8 +343,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// The number of operations that one call of look_at_node() visits.
     static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;
 
-    // The next three cache lines hold what every collective message needs. In a simulation of many ranks, nothing of a rank is in the
-    // cache.
+    // The next three cache lines hold what every collective message needs. (In a large simulation, nothing of a rank is in the cache.)
     transport::Transport& transport_;
     transport::Machine& machine_;
     FrameArena& arena_;
@@ -355,8 +355,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
-    bool has_early_calls_ = false;
-    bool gives_way_ = false;
+    bool has_early_calls_ = false, gives_way_ = false, announces_ = false;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
@@ -368,6 +367,7 @@ class alignas(64) Engine final : public transport::Sink {
     MatchTable<EarlyMessage, ByCall> early_by_call_;   ///< The messages of early_ that belong to collectives.
     Communicators communicators_;
     Backlog backlog_;
+    Announcements announcements_{*this};
     std::unique_ptr<Error> ended_;  ///< Set when the whole job has ended.
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.

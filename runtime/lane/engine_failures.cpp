@@ -34,14 +34,13 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     let_go_of_broken(communicator);
     if (node_)
         node_->withdraw([&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });
-    if (!tell) return;
-    for (int member = 0; member < communicator.group->size; ++member)
-        if (member != communicator.rank) tell_broken(communicator, communicator.group->world_rank(member));
+    if (tell) announcements_.begin(communicator);
 }
 
 void Engine::tick(Nanoseconds now) {
     due_ = kNever;
     if (active_.size() > 0) want_tick(ask_around(now));
+    if (announces_) want_tick(announcements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);
     if (!peers_.any_suspected()) return;
     for (const int peer : peers_.suspected_for(kSuspicionGrace, now)) bury(peer, peers_.find(peer)->what);

@@ -17,12 +17,9 @@ constexpr std::ptrdiff_t kProbedAtOnce = 16;
 
 }  // namespace
 
-void Engine::tell_broken(const CommunicatorState& communicator, int peer) {
-    tell_failed(peer, communicator.group->id, communicator.broken_from, *communicator.broken);
-}
-
-void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error) {
+void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags) {
     CollectiveHeader header;
+    header.base.flags = flags;
     header.base.communicator = communicator;
     header.base.code = static_cast<std::uint8_t>(error.code());
     header.sequence = from;
@@ -32,7 +29,8 @@ void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t fro
 
 void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicator) {
     // The message about the failure may be on its way.
-    if (communicator.is_broken_at(probe.sequence)) return tell_broken(communicator, probe.base.source);
+    if (communicator.is_broken_at(probe.sequence))
+        return tell_failed(probe.base.source, communicator.group->id, communicator.broken_from, *communicator.broken);
     if (!check_call(communicator, probe.sequence, probe.call, probe.base.source)) return;
     if (finalizing_ && probe.sequence > communicator.begun) {
         Call mine;
@@ -198,6 +196,15 @@ bool Engine::check_call(CommunicatorState& communicator, std::uint64_t sequence,
     return false;
 }
 
+void Engine::on_deferred(const CollectiveHeader& header) {
+    Operation* operation = find_active(header.base.communicator, header.sequence);
+    if (!operation) return;
+    for (Transfer* transfer = operation->transfers_; transfer; transfer = transfer->next)
+        if ((transfer->flags & kTellDeferred) && transfer->peer() == header.base.source && transfer->key.tag == header.base.tag)
+            transfer->deferred = true;
+    touch(*operation);
+}
+
 void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
     CommunicatorState* communicator = communicators_.find(header.base.communicator);
     switch (header.base.kind) {
@@ -239,12 +246,15 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
             if (payload.data) {
                 const Error error(static_cast<ErrorCode>(header.base.code),
                                   std::string(static_cast<const char*>(payload.data), payload.size), header.call.root);
-                if (communicator)
+                if (communicator) {
                     break_communicator(*communicator, header.sequence, error, false);
-                else if (communicators_.is_past(header.base.communicator))
+                    if (header.base.flags & kTellsAll)
+                        announcements_.hear(*communicator, header.sequence, communicator->group->rank_of(header.base.source));
+                } else if (communicators_.is_past(header.base.communicator)) {
                     communicators_.fail_past(header.base.communicator, header.sequence, error);
-                else
+                } else {
                     communicators_.foretell(header.base.communicator, header.sequence, error);
+                }
             }
             return;
         case MessageKind::nudge:   // the board is looked at anyway

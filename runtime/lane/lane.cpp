@@ -387,8 +387,11 @@ void Lane::abandon(Waitable& waitable, const Error& error) {
 
 void Lane::let_words_leave() {
     as_owner([&](Engine& engine) {
-        for (const Nanoseconds until = monotonic_now() + kWordsLeaveWithin; engine.has_words_under_way() && monotonic_now() < until;)
+        Nanoseconds now = monotonic_now();
+        for (const Nanoseconds until = now + kWordsLeaveWithin; engine.has_words_under_way() && now < until; now = monotonic_now()) {
+            tick_if_due(now);
             if (poll() == 0) sched_yield();
+        }
     });
 }
 

@@ -32,6 +32,7 @@ inline constexpr std::uint8_t kEmptyPayload = 1;  ///< Flag: the large path carr
 inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferred` if this message is early and cannot land.
 inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: the source's caller has arrived.
 inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: the source has sent its signals in this call.
+inline constexpr std::uint8_t kTellsAll = 4;      ///< Flag of `failed`: the source tells all ranks of the communicator (Announcements).
 inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
 inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. It passes on what rank `ordinal` called.
 inline constexpr std::uint8_t kAwaited = 64;  ///< Flag: this message does not land. It stays at its sender until a receive waits for it.

@@ -99,6 +99,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
                 return call;
             },
             step.delays);
+        tell_all(simulation);
         for (int rank = 0; rank < n; ++rank) {
             // A rank whose part was done before (for example a root whose short messages have left) learns of the failure at its next call.
             const Error* error = simulation.world(rank).broken.get();
@@ -301,6 +302,7 @@ TEST(Deadline, AbandonedInTheMiddle) {
             },
             &giving_up, static_cast<int>(random.below(static_cast<std::uint64_t>(n))));
         job.run();
+        tell_all(simulation);
         job.expect_clean();
         abandoned += giving_up.happened;
         for (int rank = 0; rank < n; ++rank)

@@ -20,7 +20,7 @@ using runtime::Simulation;
 using Times = std::vector<Nanoseconds>;
 
 /// The algorithms of the operations between groups that have a root, and of those that have none.
-std::vector<const AlgorithmEntry*> algorithms(bool with_root) {
+std::vector<const AlgorithmEntry*> tested_algorithms(bool with_root) {
     std::vector<const AlgorithmEntry*> all;
     for (const collectives::OperationRow& row : collectives::intergroup_operations())
         for (const AlgorithmEntry& entry : row.algorithms)
@@ -80,7 +80,7 @@ foundation::Combiner random_sum(Random& random) {
 
 TEST(Intergroup, RootsInEitherGroup) {
     Random random(164);
-    for (const AlgorithmEntry* const entry : algorithms(true))
+    for (const AlgorithmEntry* const entry : tested_algorithms(true))
         for (int p = 1; p <= 7; ++p)
             for (int q = 1; q <= 7; ++q)
                 for (int root = 0; root < p + q; ++root) {

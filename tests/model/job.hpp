@@ -184,6 +184,18 @@ inline void expect_right_results(const runtime::Simulation::Options& options, co
     job.expect_clean();
 }
 
+/// A rank that gives up tells many ranks in rounds. Time goes by until all have been told.
+inline void tell_all(runtime::Simulation& simulation) {
+    Nanoseconds now = simulation.network().now();
+    for (int round = 0; round < 10; ++round) {
+        now += 5 * kMillisecond;
+        for (int rank = 0; rank < simulation.size(); ++rank) {
+            simulation.engine(rank).tick(now);
+            simulation.network().run();
+        }
+    }
+}
+
 /// Point-to-point messages between the ranks of a simulation.
 class Messages {
   public:

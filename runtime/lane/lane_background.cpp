@@ -100,7 +100,7 @@ void Lane::background() {
     std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
     Nanoseconds last_event = monotonic_now();
     unsigned idle_looks = 0;
-    enum { looking, parked, dormant } state = looking;
+    enum { looking, looking_again, parked, dormant } state = looking;
     const auto is_kept_away = [&] { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; };
 
     while (!stopping_.load()) {
@@ -110,6 +110,8 @@ void Lane::background() {
             state = dormant;
         else if (state == looking)
             until = monotonic_now() + policy_.tick * (idle_looks > kIdleLooks && idle_looks % 2 ? kTicksOfLongInterval : 1);
+        else if (state == looking_again)
+            until = 0;
         else if (state == parked)
             until = due_.load(std::memory_order_relaxed);
         poll_until(descriptors, state == parked ? 3 : 2, until);
@@ -175,10 +177,14 @@ void Lane::background() {
         last_polls = polls_.load(std::memory_order_relaxed);
         // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
         const bool is_waited_for = engine_.deputies_under_way() > 0;
-        if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet) && park()) {
-            state = parked;
-            last_polls = polls_.load(std::memory_order_relaxed);
-            counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
+        if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet)) {
+            if (park()) {
+                state = parked;
+                counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
+            } else if (!followers_.load(std::memory_order_relaxed)) {
+                state = looking_again;  // there is work
+            }
+            last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too
         }
     }
 }

@@ -44,6 +44,11 @@ class NoNetwork final : public transport::Transport {
         has_traffic_.store(false, std::memory_order_relaxed);
         if (incoming_.empty()) events_.clear();
     }
+    /// Such a message comes when a thread is about to sleep.
+    void bring_before_sleep(int from, std::uint64_t tag) {
+        const std::lock_guard lock(mutex_);
+        before_sleep_.push_back({from, tag});
+    }
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
     transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.
@@ -80,6 +85,9 @@ class NoNetwork final : public transport::Transport {
     int descriptor() const override { return events_.get(); }
     bool arm() override {
         const std::lock_guard lock(mutex_);
+        if (!before_sleep_.empty()) events_.signal();
+        incoming_.insert(incoming_.end(), before_sleep_.begin(), before_sleep_.end());
+        before_sleep_.clear();
         return incoming_.empty() && !has_traffic_;
     }
     unsigned pieces_under_way() const override { return 1; }
@@ -115,7 +123,7 @@ class NoNetwork final : public transport::Transport {
     static constexpr int kPollsOnItsWay = 50;
     int polls_on_its_way_ = 0;
     std::mutex mutex_;
-    std::deque<Incoming> incoming_;
+    std::deque<Incoming> incoming_, before_sleep_;
     std::map<int, std::uint32_t> ordinals_;
     EventDescriptor events_;
 };

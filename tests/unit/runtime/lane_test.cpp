@@ -106,6 +106,23 @@ TEST(Background, IsPausedThoughTrafficGoesOn) {
     test.network.end_traffic();
 }
 
+// A message that comes while it is about to sleep does not wait for its next look.
+TEST(Background, DoesNotSleepWhileThereIsWork) {
+    IdlePolicy policy = with_background();
+    policy.tick = 3'600'000 * kMillisecond;
+    policy.quiet = 0;
+    LaneUnderTest test(policy);
+    Transfer receive = LaneUnderTest::receive(1, 7);
+    test.lane.start(receive);
+    test.network.bring_before_sleep(1, 7);
+    test.lane.pause_background();
+    test.lane.resume_background();  // it looks at once
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!receive.done() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_TRUE(receive.done());
+    if (!receive.done()) test.lane.abandon(receive, Error(ErrorCode::timeout, "the test is over"));
+}
+
 // --- many threads --------------------------------------------------------------------------------------------------------
 
 TEST(Threads, NoneMissesItsWakeUp) {

@@ -22,8 +22,10 @@ constexpr Nanoseconds kPatience = kSecond;
 constexpr int kLeastUnanswered = 4;
 // The first look for an answer comes after this time. Each further look comes twice as late.
 constexpr Nanoseconds kFirstLook = 10 * kMillisecond;
-// A rank that waits for many hosts asks this many at once, and others after kBetweenRounds. Each costs a few packets.
+// A rank that waits for many hosts asks this many at once, and others after kBetweenRounds. Each costs a few packets. If it waits for very
+// many, it asks more at once, so that all of them have their turn in kRoundsForAll: no question is more than a second late.
 constexpr std::size_t kAskedAtOnce = 4;
+constexpr std::size_t kRoundsForAll = 10;
 constexpr Nanoseconds kBetweenRounds = 100 * kMillisecond;
 
 constexpr std::size_t kV4 = 4, kV6 = 16, kPort = 2;
@@ -170,7 +172,8 @@ void Lifelines::ask_those_due(Nanoseconds now) {
     for (const std::size_t index : followed_)
         if (!hosts_[index].question && hosts_[index].next_question <= now) due.push_back(index);
     // The host whose question has been due for longest comes first.
-    const auto end = due.begin() + static_cast<std::ptrdiff_t>(std::min(due.size(), kAskedAtOnce));
+    const std::size_t at_once = std::max(kAskedAtOnce, (followed_.size() + kRoundsForAll - 1) / kRoundsForAll);
+    const auto end = due.begin() + static_cast<std::ptrdiff_t>(std::min(due.size(), at_once));
     std::partial_sort(due.begin(), end, due.end(),
                       [&](std::size_t one, std::size_t other) { return hosts_[one].next_question < hosts_[other].next_question; });
     for (auto next = due.begin(); next != end; ++next) ask(hosts_[*next], now);

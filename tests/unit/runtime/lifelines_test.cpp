@@ -228,6 +228,30 @@ TEST(Lifelines, AskFewHostsAtATimeAndAllInTurn) {
     EXPECT_GE(mine.look(now, ranks).next, kOneSecond);
 }
 
+TEST(Lifelines, NoticeASilentHostAsSoonAmongManyHosts) {
+    Stranger stranger;
+    Lifelines mine = lifelines_at("127.0.0.1");
+    mine.add(0, stranger.address());
+    Nanoseconds now = 0;
+    EXPECT_TRUE(wait_for(mine, {0}, now, kOneSecond).empty());
+    stranger.fall_silent();
+    const Nanoseconds silent_from = now;
+    const Lifelines its = lifelines_at("127.0.0.2");
+    std::vector<std::byte> address(its.address().begin(), its.address().end());
+    std::vector<int> ranks{0};
+    for (int rank = 1; rank <= 2000; ++rank) {
+        address[1] = std::byte{1};
+        address[2] = static_cast<std::byte>(rank / 250);
+        address[3] = static_cast<std::byte>(1 + rank % 250);
+        mine.add(rank, address);
+        ranks.push_back(rank);
+    }
+    const auto silent = wait_for(mine, ranks, now, kHour);
+    ASSERT_EQ(silent.size(), 1u);
+    EXPECT_EQ(silent[0].ranks, std::vector{0});
+    EXPECT_LE(now - silent_from, kSilence + kSilence / 2);
+}
+
 TEST(Lifelines, AreAtTheAddressThatOthersCanReach) {
     const auto at = [](std::vector<Interface> interfaces) {
         const Lifelines lifelines(kSilence, interfaces);

@@ -22,8 +22,10 @@ namespace rollcall::collectives {
 namespace {
 
 Task combine_all(Operation& op) {
-    co_await publish_all(op, kEverybody, op.arguments().contribution, Publisher::reads);
+    PublishedMessages messages;
+    co_await publish_first(op, kEverybody, op.arguments().contribution, Publisher::reads, messages);
     co_await combine_in_rank_order(op, true);
+    co_await op.all_of(messages.sends);
 }
 
 Task combine_shares(Operation& op) {

@@ -212,6 +212,20 @@ Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher pu
     return publish(op, to, data, publisher, InPlace::nothing);
 }
 
+Task publish_first(Operation& op, int to, transport::ConstBytes data, Publisher publisher, PublishedMessages& messages) {
+    Publication out(op, to, data.size, publisher);
+    while (!out.complete()) {
+        co_await op.until([&] { return out.has_room(); });
+        if (out.by_message()) break;
+        co_await op.copy(out.room(), out.next_of(data));
+        out.publish();
+    }
+    if (!out.by_message()) co_return;
+    messages.data.emplace(data.size, data);
+    co_await op.copy(messages.data->bytes(), data);
+    send_to_readers(op, to, messages.data->bytes(), kPublishedStep, messages.sends);
+}
+
 Task publish_last(Operation& op, int to, transport::ConstBytes data) {
     return publish(op, to, data, Publisher::leaves, op.stays() ? InPlace::shared : InPlace::nothing);
 }

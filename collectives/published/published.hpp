@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -112,8 +113,17 @@ Task publish_rest(Operation& op, Outgoing& out);
 /// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room becomes free.
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher = Publisher::leaves);
 
-/// The same, as the last thing that a rank does. If its caller stays until the data has left (CollectiveOptions::until_delivered), this
-/// waits for the readers, and data in memory that they can reach is not copied.
+/// Messages that carry what a rank has published, with the data that they carry.
+struct PublishedMessages {
+    std::optional<Scratch> data;
+    std::vector<Pending> sends;
+};
+/// The same, if the rank then reads what the same ranks publish for it. Messages have only begun to leave. The rank awaits `sends` when it
+/// has read everything: if each rank waited for its own messages before, no rank would begin to receive. `data` may be overwritten earlier.
+Task publish_first(Operation& op, int to, transport::ConstBytes data, Publisher publisher, PublishedMessages& messages);
+
+/// As publish_all(), as the last thing that a rank does. If its caller stays until the data has left (CollectiveOptions::until_delivered),
+/// this waits for the readers, and data in memory that they can reach is not copied.
 Task publish_last(Operation& op, int to, transport::ConstBytes data);
 
 /// Copies the pieces that are here.

@@ -23,7 +23,8 @@ Task combine_own_block(Operation& op) {
     const auto contribution = op.arguments().contribution;
     const auto data = op.arguments().data;
     const auto mine = brought_for(op, rank);
-    co_await publish_all(op, kEverybody, contribution, Publisher::reads);
+    PublishedMessages messages;
+    co_await publish_first(op, kEverybody, contribution, Publisher::reads, messages);
     // If this rank's block is in the place of the result, and the blocks of other ranks come before it, the sum is formed in memory of its
     // own.
     const Scratch aside(rank > 0 && mine.data == data.data ? data.size : 0, data);
@@ -51,6 +52,7 @@ Task combine_own_block(Operation& op) {
             co_await op.combine(into, sum, operand);
         if (reading && !received && !reading->let_go()) co_await op.failure();
     }
+    co_await op.all_of(messages.sends);
 }
 
 }  // namespace

@@ -26,9 +26,11 @@ Task combine_those_before(Operation& op) {
     const int rank = op.rank();
     const auto contribution = op.arguments().contribution;
     const auto data = op.arguments().data;
-    if (rank + 1 < op.size()) co_await publish_all(op, kHigherRanks, contribution);
+    PublishedMessages messages;
+    if (rank + 1 < op.size()) co_await publish_first(op, kHigherRanks, contribution, Publisher::leaves, messages);
     if (rank == 0) {
         if (!is_exclusive(op)) co_await copy_own(op, data, contribution);
+        co_await op.all_of(messages.sends);
         co_return;
     }
     // If this rank's elements are in the place of the result, the sum is formed in memory of its own.
@@ -45,6 +47,7 @@ Task combine_those_before(Operation& op) {
         }
     }
     if (!is_exclusive(op)) co_await op.combine(data, sum, contribution);
+    co_await op.all_of(messages.sends);
 }
 
 /// `come` is what came from the ranks before, and `own` is of this rank. Puts into `sum` what the next rank gets, and into `result` what

@@ -39,30 +39,33 @@ TEST(NodeMemory, RoomThatOtherCommunicatorsHoldDoesNotKeepACallWaiting) {
     ASSERT_GE(publishing_algorithms().size(), 3u);
     Random random(1);
     for (const AlgorithmEntry* const entry : publishing_algorithms())
-        for (const std::uint64_t bytes : {1, 56, 57, 1024, 1025, 4096, 4097, 65536, 65537, 300'000}) {
-            SCOPED_TRACE(fmt::format("{}, {} bytes", entry->name, bytes));
-            constexpr int kRanks = 5;
-            Simulation::Options options;
-            options.ranks = kRanks;
-            Simulation simulation(options);
-            std::vector<std::vector<std::uint32_t>> taken;
-            for (int rank = 0; rank < kRanks; ++rank) taken.push_back(take_all_blocks(simulation, rank, 99, 0));
-            std::vector<Step> steps;
-            for (int i = 0; i < 3; ++i)
-                steps.push_back({.entry = entry,
-                                 .root = i,
-                                 .bytes = bytes,
-                                 .delays = random_delays(random, kRanks, i, 1'000'000),
-                                 .at_once = false,
-                                 .plans = {}});
-            Job job(simulation, steps);
-            job.run();
-            job.expect_success();
-            for (int rank = 0; rank < kRanks; ++rank)
-                for (const std::uint32_t block : taken[static_cast<std::size_t>(rank)])
-                    simulation.engine(rank).node()->pool().give_back(block);
-            job.expect_clean();
-        }
+        for (const std::uint64_t bytes : {1, 56, 57, 1024, 1025, 4096, 4097, 65536, 65537, 300'000})
+            for (const bool lands : {true, false}) {
+                if (!lands && bytes > 100'000) continue;  // it would show nothing new, and take long
+                SCOPED_TRACE(fmt::format("{}, {} bytes, messages {}", entry->name, bytes, lands ? "land" : "wait for their receivers"));
+                constexpr int kRanks = 5;
+                Simulation::Options options;
+                options.ranks = kRanks;
+                if (!lands) options.landing_bytes = options.eager_bytes = 0;
+                Simulation simulation(options);
+                std::vector<std::vector<std::uint32_t>> taken;
+                for (int rank = 0; rank < kRanks; ++rank) taken.push_back(take_all_blocks(simulation, rank, 99, 0));
+                std::vector<Step> steps;
+                for (int i = 0; i < 3; ++i)
+                    steps.push_back({.entry = entry,
+                                     .root = i,
+                                     .bytes = bytes,
+                                     .delays = random_delays(random, kRanks, i, 1'000'000),
+                                     .at_once = false,
+                                     .plans = {}});
+                Job job(simulation, steps);
+                job.run();
+                job.expect_success();
+                for (int rank = 0; rank < kRanks; ++rank)
+                    for (const std::uint32_t block : taken[static_cast<std::size_t>(rank)])
+                        simulation.engine(rank).node()->pool().give_back(block);
+                job.expect_clean();
+            }
 }
 
 // The readers of earlier operations of the same communicator need nothing from this operation. So it may wait for them.

@@ -3,14 +3,17 @@
 // processor. Where Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop, which
 // the compiler may vectorise.
 //
-// Every processor computes the same bits. Minima are comparisons, so that NaNs and zeros are treated alike in all lanes and in any order. No
-// operations are fused (-ffp-contract=off). Halves are converted by integer arithmetic.
+// Every processor computes the same bits. Minima are comparisons, so that NaNs and zeros are treated alike in all lanes and in any order.
+// No operations are fused (-ffp-contract=off). Halves are converted by operations that are exact, or round as the format does. All of this
+// is done in the mode in which processes start (floating_mode.hpp), in which subnormal numbers are numbers like others.
 #include "collectives/reductions/kernels.hpp"
 
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+
+#include "collectives/reductions/floating_mode.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "collectives/reductions/kernels.cpp"
@@ -52,21 +55,13 @@ struct WrappingOf<std::int8_t> {
     using Type = std::uint32_t;
 };
 template <>
-struct WrappingOf<std::uint8_t> {
-    using Type = std::uint32_t;
-};
+struct WrappingOf<std::uint8_t> : WrappingOf<std::int8_t> {};
 template <>
-struct WrappingOf<std::int16_t> {
-    using Type = std::uint32_t;
-};
+struct WrappingOf<std::int16_t> : WrappingOf<std::int8_t> {};
 template <>
-struct WrappingOf<std::uint16_t> {
-    using Type = std::uint32_t;
-};
+struct WrappingOf<std::uint16_t> : WrappingOf<std::int8_t> {};
 template <>
-struct WrappingOf<std::int32_t> {
-    using Type = std::uint32_t;
-};
+struct WrappingOf<std::int32_t> : WrappingOf<std::int8_t> {};
 template <>
 struct WrappingOf<std::int64_t> {
     using Type = std::uint64_t;
@@ -144,6 +139,7 @@ template <class T, Operator kOperator>
 void combine(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     using C = Combine<kOperator>;
     expect_possible(count);
+    [[maybe_unused]] const FloatingModeOf<kIsFloating<T>> mode;
     std::uint64_t i = 0;
     if constexpr (C::template has_wide<T>()) {
         constexpr hn::ScalableTag<T> kWide;
@@ -205,6 +201,7 @@ struct Brain {
 
 template <class Format, Operator kOperator>
 void combine_halves(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+    const UsualFloatingMode mode;
     constexpr hn::ScalableTag<std::uint32_t> kBits;
     const hn::Rebind<std::uint16_t, decltype(kBits)> halves;
     const hn::RebindToFloat<decltype(kBits)> floats;
@@ -241,6 +238,7 @@ struct Pair {
 template <class T>
 void multiply_complex(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     expect_possible(count);
+    const UsualFloatingMode mode;
     for (std::uint64_t i = 0; i < count; ++i) {
         const auto a = load<Pair<T>>(left, i), b = load<Pair<T>>(right, i);
         store<Pair<T>>(into, i, {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real});
@@ -276,17 +274,30 @@ bool has_sign(T value) {
     return value < T{};
 }
 
+/// The NaN that stands for several, so that the bits do not depend on their order.
+template <class T>
+T common_nan(T value) {
+    if constexpr (kIsFloating<T>) return hn::GetLane(hn::NaN(hn::CappedTag<T, 1>()));
+    return value;
+}
+inline Float16 common_nan(Float16) { return {0x7E00}; }
+inline BFloat16 common_nan(BFloat16) { return {0x7FC0}; }
+
 template <class T, bool kMaximum>
 void locate(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     expect_possible(count);
+    [[maybe_unused]] const FloatingModeOf<kIsFloating<decltype(comparable(T{}))>> mode;
     for (std::uint64_t i = 0; i < count; ++i) {
         const auto a = load<Located<T>>(left, i), b = load<Located<T>>(right, i);
         const auto one = comparable(a.value), other = comparable(b.value);
         const bool is_better = (kMaximum ? one < other : other < one) || (is_nan(other) && !is_nan(one));
-        const bool is_first = (one == other || (is_nan(one) && is_nan(other))) && b.location < a.location;
+        const bool are_nan = is_nan(one) && is_nan(other);
+        const bool is_first = (one == other || are_nan) && b.location < a.location;
         // Of two zeros in the same place the one that a minimum or maximum gives.
         const bool is_zero = one == other && b.location == a.location && (kMaximum ? has_sign(one) : has_sign(other));
-        store<Located<T>>(into, i, is_better || is_first || is_zero ? b : a);
+        auto taken = is_better || is_first || is_zero ? b : a;
+        if (are_nan && a.location == b.location) taken.value = common_nan(a.value);
+        store<Located<T>>(into, i, taken);
     }
 }
 

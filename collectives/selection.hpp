@@ -64,11 +64,11 @@ inline Selection select(OperationKind kind, const Situation& situation) { return
 Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting,
                  Choices* choices = nullptr);
 
-/// Why, and what was compared: "...; estimates: linear 20.3 us, binomial 39.3 us (1.9 times as long)".
+/// Why, and what was compared: "...; by the built-in costs: linear 20.3 us, binomial 39.3 us (1.93 times as long)".
 std::string reason(const Situation& situation, const Selection& selection);
 
-/// Whether a rank that only contributes data leaves it to the background thread, and why: "the root leaves after a copy (84.0 us), because it
-/// would wait for 852 us". Empty where that is not compared. `room`: how many bytes may be copied.
+/// Whether a rank that only contributes data leaves it to the background thread, and why: "the root leaves after a copy (84.0 us), because
+/// it would wait for 852 us". Empty where that is not compared. `room`: how many bytes may be copied.
 std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room);
 
 /// "broadcast of 8 bytes to 8 ranks: linear, because: ..."

@@ -23,23 +23,26 @@ Task allreduce_recursive_doubling(Operation& op) {
         co_await op.receive(folding.partner(), data, kBack);
         co_return;
     }
+    if (op.size() == 1) co_await copy_own(op, data, contribution);
     const Scratch received(op.size() > 1 ? data.size : 0, data);
+    transport::ConstBytes mine = contribution;
     if (folding.is_paired()) {
         co_await op.receive(folding.partner(), received.bytes(), kPair);
         co_await op.combine(data, contribution, received.bytes());
-    } else {
-        co_await copy_own(op, data, contribution);
+        mine = data;
     }
     const int own = folding.number();
     std::uint64_t step = kExchange;
     for (int bit = 1; bit < folding.all(); bit *= 2) {
         const int other = folding.rank_of(own ^ bit);
         const auto incoming = op.receive(other, received.bytes(), step);
-        const auto outgoing = op.send(other, data, step++);
+        const auto outgoing = op.send(other, mine, step++);
         co_await incoming;
         co_await outgoing;  // the result will be written over what is being sent
         const bool is_lower = (own & bit) == 0;
-        co_await op.combine(data, is_lower ? data : received.bytes(), is_lower ? received.bytes() : data);
+        const transport::ConstBytes theirs = received.bytes();
+        co_await op.combine(data, is_lower ? mine : theirs, is_lower ? theirs : mine);
+        mine = data;
     }
     if (folding.is_paired()) co_await op.send(folding.partner(), data, kBack);
 }

@@ -2,8 +2,9 @@
 /// Carries out one rank's part of a schedule on the elements of a call.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "collectives/combining/combining.hpp"
 #include "collectives/schedules/steps.hpp"

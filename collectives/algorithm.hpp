@@ -182,7 +182,12 @@ struct Rule {
     /// that are not cut by default are not cut.
     std::uint64_t (*segment)(const Scene& scene) = nullptr;
     Others others = {};
+    /// The rule holds where a rank's share of the message, if that is divided among all ranks, has at most so many bytes.
+    std::uint64_t up_to_share = kAnyBytes;
 
+    constexpr bool fits(std::uint64_t bytes, int ranks) const {
+        return bytes <= up_to_bytes && ranks <= up_to_ranks && bytes / static_cast<std::uint64_t>(ranks) <= up_to_share;
+    }
     constexpr bool compares() const { return !others.empty(); }
     /// The algorithm and the others, by number.
     constexpr const AlgorithmEntry* candidate(std::size_t number) const { return number == 0 ? algorithm : others.begin()[number - 1]; }
@@ -238,7 +243,8 @@ constexpr bool are_enough(std::span<const Rule> rules) {
     for (const Rule& rule : rules)
         if (rule.why.empty() || rule.algorithm->needs.contains(Condition::oracle)) return false;
     const Rule& last = rules.back();
-    return last.up_to_bytes == kAnyBytes && last.up_to_ranks == kAnyRanks && last.where.empty() && last.algorithm->needs.empty();
+    return last.up_to_bytes == kAnyBytes && last.up_to_ranks == kAnyRanks && last.up_to_share == kAnyBytes && last.where.empty() &&
+           last.algorithm->needs.empty();
 }
 
 /// Checks that rules compare only what has an estimate and can run wherever the rule fits, and that not too many rules compare.

@@ -67,7 +67,7 @@ Selection select(const OperationRow& row, const Situation& situation, Choices* c
     for (const Rule& rule : row.rules) {
         const std::size_t comparison = comparisons;
         if (rule.compares()) ++comparisons;
-        if (situation.bytes > rule.up_to_bytes || situation.ranks > rule.up_to_ranks) continue;
+        if (!rule.fits(situation.bytes, situation.ranks)) continue;
         if (!situation.has.contains(rule.where) || !situation.has.contains(rule.algorithm->needs)) continue;
         if (!rule.compares()) return {rule.algorithm, rule.why, nullptr, rule.segment};
         if (!situation.has.contains(Condition::equal_blocks)) continue;

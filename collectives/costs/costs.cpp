@@ -219,6 +219,10 @@ double reduce_scatter_halving(const Scene& scene) {
     return whole_rounds(scene) * scene.latency + over_link(scene) * scene.byte + others(scene) * scene.bytes * scene.combined_byte + folded;
 }
 
+bool takes_halving(const Scene& scene) {
+    return scene.bytes <= static_cast<double>(kComparedShare) && !is_less(reduce_scatter_ring(scene), reduce_scatter_halving(scene));
+}
+
 double reduce_scatter_two_level(const Scene& scene) {
     const double all = scene.ranks * scene.bytes, of_node = scene.ranks_of_node;
     const double lanes = all <= static_cast<double>(kOneLaneOfAll) ? 1 : of_node;
@@ -227,9 +231,10 @@ double reduce_scatter_two_level(const Scene& scene) {
     Scene nodes = scene;
     nodes.ranks = nodes_of(scene);
     nodes.ranks_of_node = 1;
+    nodes.bytes = of_node * scene.bytes / lanes;
+    const bool by_halving = takes_halving(nodes);
     nodes.bytes = of_node * scene.bytes;  // What the link carries for all lanes together.
-    // (A rule without estimates takes one of these, by the size of a block.)
-    const double between = std::min(reduce_scatter_halving(nodes), reduce_scatter_ring(nodes));
+    const double between = by_halving ? reduce_scatter_halving(nodes) : reduce_scatter_ring(nodes);
     // With one lane, the rank that has the blocks of the node passes them on.
     return between + (lanes > 1 ? 1 : 2) * scene.signal + (copied + (lanes > 1 ? 0 : nodes.bytes)) * scene.copied_byte +
            combined * scene.combined_byte;

@@ -125,10 +125,13 @@ double intergroup_alltoall_two_level(const Scene& scene);
 double reduce_scatter_ring(const Scene& scene);
 /// By recursive halving: log2 n steps. The ranks of a node share its link. If n is not a power of two, elements are sent twice more.
 double reduce_scatter_halving(const Scene& scene);
-/// The ranks of a node combine all blocks through its memory. Between nodes, one of these two.
+/// The ranks of a node combine all blocks through its memory. Between nodes, each lane takes one of these two.
 double reduce_scatter_two_level(const Scene& scene);
-/// Blocks of up to this size, in bytes, are short: halving takes fewer steps. Longer ones go round a ring.
-inline constexpr std::uint64_t kShortBlocks = 2048;
+/// If a rank's share of the elements has up to this size, in bytes, the time decides between a ring and log2 n steps. Longer ones go round a
+/// ring: by the estimates it is then hardly slower, and measured it is faster.
+inline constexpr std::uint64_t kComparedShare = 16 << 10;
+/// Which of the two a reduce_scatter takes whose ranks are on nodes of their own. (The rules say the same.)
+bool takes_halving(const Scene& scene);
 
 /// A scan in ceil(log2 n) steps. In a step over 2^k ranks, at most 2^k ranks of a node share its link, if its ranks follow one another.
 double scan_recursive_doubling(const Scene& scene);

@@ -1,0 +1,49 @@
+// What `auto` takes to combine long vectors of many ranks.
+#include <cstdint>
+#include <string_view>
+
+#include <gtest/gtest.h>
+
+#include "collectives/selection.hpp"
+
+namespace rollcall::collectives {
+namespace {
+
+constexpr Conditions kOneRankOnEachHost = kUsual.with(Condition::background);
+
+std::string_view choice(OperationKind kind, std::uint64_t bytes, int ranks, const Costs& costs = kBuiltInCosts) {
+    return select(kind, {.bytes = bytes, .ranks = ranks, .has = kOneRankOnEachHost, .costs = &costs}).entry->name;
+}
+
+// A ring has as many steps as there are ranks. It is worth them only where what goes in a step is long.
+TEST(ReductionChoices, TheManyStepsOfARingAreForLongSharesOnly) {
+    using enum OperationKind;
+    for (const int ranks : {1024, 100'000}) {
+        for (const std::uint64_t bytes : {256 << 10, 1 << 20, 8 << 20})
+            EXPECT_EQ(choice(allreduce, bytes, ranks), "rabenseifner") << bytes << " bytes, " << ranks << " ranks";
+        EXPECT_EQ(choice(allreduce, static_cast<std::uint64_t>(ranks) << 20, ranks), "ring") << ranks;
+        EXPECT_EQ(choice(reduce_scatter, 4 << 10, ranks), "recursive_halving") << ranks;
+        EXPECT_EQ(choice(reduce_scatter, 1 << 20, ranks), "ring") << ranks;
+    }
+    // So few ranks as were measured.
+    for (const int ranks : {5, 8, 16})
+        for (const std::uint64_t bytes : {129 << 10, 256 << 10, 1 << 20}) EXPECT_EQ(choice(allreduce, bytes, ranks), "ring") << ranks;
+    // If the number of ranks is not a power of two, all elements are sent twice more, and that takes longer where steps take no time.
+    const Costs fast{.network_latency = 100, .network_gap = 100};
+    EXPECT_EQ(choice(allreduce, 1 << 20, 1000, fast), "ring");
+    EXPECT_EQ(choice(allreduce, 1 << 20, 1024, fast), "rabenseifner");
+    EXPECT_EQ(choice(reduce_scatter, 4 << 10, 1000, fast), "ring");
+}
+
+// The estimate of two levels counts what the ranks of a lane take between the nodes.
+TEST(ReductionChoices, AreKnownToTheEstimateOfTwoLevels) {
+    for (const Costs& costs : {Costs{}, Costs{.network_latency = 100, .network_gap = 100}, Costs{.network_mebibyte = 100'000}})
+        for (const int ranks : {2, 3, 4, 12, 16, 17, 64, 250, 1024, 1500})
+            for (std::uint64_t bytes = 1; bytes <= 1 << 20; bytes *= 2)
+                EXPECT_EQ(cost::takes_halving(scene_of(costs, bytes, ranks, false, 0)),
+                          choice(OperationKind::reduce_scatter, bytes, ranks, costs) == "recursive_halving")
+                    << bytes << " bytes, " << ranks << " ranks";
+}
+
+}  // namespace
+}  // namespace rollcall::collectives

@@ -175,7 +175,8 @@ collectives::Situation Intercommunicator::Implementation::situation(const Interg
                                                                     bool is_planned) const {
     auto situation =
         call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes}));
-    if (collectives::operation(made.call.kind).combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
+    const collectives::OperationRow& row = collectives::operation(made.call.kind);
+    if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, row, situation);
     if (is_planned) situation.has = situation.has.without(collectives::Condition::background);
     if (!call.root) return situation;
     const Side& others = call.root->is_mine() ? other : own;

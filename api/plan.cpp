@@ -185,7 +185,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
         const std::uint64_t longest = is_between_groups ? std::max(call.bytes, std::uint64_t{call.segment_bytes}) : call.bytes;
         collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(longest);
         situation.has = situation.has.without(collectives::Condition::background);
-        if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
+        if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, row, situation);
         const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});
         prepared.algorithm = method.selection.entry;
         prepared.arguments.segment_bytes = method.segment_bytes;

@@ -31,7 +31,7 @@ enum class Condition : std::uint16_t {
     any_order = 1 << 5,       ///< The result may also differ, in its last bits, with the order of arrival.
     element_type = 1 << 6,    ///< The element type of the data is known, so that the data may be cut between any two elements.
     node_memory = 1 << 7,     ///< All ranks are on one node and share memory in which they publish.
-    whole_pieces = 1 << 9,    ///< A piece of node memory holds whole elements only.
+    whole_pieces = 1 << 9,    ///< A piece of node memory holds whole elements only, or everything.
     several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
     background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
 };

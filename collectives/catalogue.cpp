@@ -30,7 +30,7 @@ constexpr Need kNeeds[] = {
     {Condition::commutative, "needs an operation that commutes"},
     {Condition::any_order, "combines in the order of arrival, but this call must give the same result in any order"},
     {Condition::element_type, "needs to know the type of the elements"},
-    {Condition::whole_pieces, "needs elements of a size that divides 64 KiB"},
+    {Condition::whole_pieces, "needs elements of a size that divides 64 KiB, or at most 64 KiB of them"},
 };
 
 /// Returns null when no algorithm of this operation has this number.

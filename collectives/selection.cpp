@@ -55,10 +55,13 @@ std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t c
     return found;
 }
 
-Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept {
+Conditions conditions_of(const Combiner& combiner, Conditions has, std::uint64_t bytes) noexcept {
     if (!combiner.is_commutative) has = has.without(Condition::commutative);
     if (!combiner.any_order) has = has.without(Condition::any_order);
-    if (combiner.element_bytes == 0 || runtime::kPieceOfNode % combiner.element_bytes != 0) has = has.without(Condition::whole_pieces);
+    // A single piece is whole whatever it holds.
+    const bool is_cut = bytes > runtime::kPieceOfNode;
+    if (combiner.element_bytes == 0 || (is_cut && runtime::kPieceOfNode % combiner.element_bytes != 0))
+        has = has.without(Condition::whole_pieces);
     return has;
 }
 

@@ -45,5 +45,28 @@ TEST(ReductionChoices, AreKnownToTheEstimateOfTwoLevels) {
                     << bytes << " bytes, " << ranks << " ranks";
 }
 
+// Elements of any size are combined in node memory as long as one piece of it holds all that a rank brings.
+TEST(ReductionChoices, OfElementsThatDoNotDivideAPiece) {
+    Combiner combiner;
+    combiner.element_bytes = 24;
+    const auto taken = [&](OperationKind kind, std::uint64_t bytes, Conditions has) {
+        Situation situation{.bytes = bytes, .ranks = 8, .has = has, .nodes = has.contains(Condition::several_nodes) ? 2 : 0};
+        situation.has = conditions_of(combiner, operation(kind), situation);
+        return select(kind, situation).entry->name;
+    };
+    const Conditions on_one_node = kOneRankOnEachHost.with(Condition::shared_boards | Condition::node_memory);
+    const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes);
+    using enum OperationKind;
+    EXPECT_EQ(taken(allreduce, 24, on_one_node), "shared_memory");
+    EXPECT_EQ(taken(allreduce, 65'520, on_one_node), "shared_memory");
+    EXPECT_NE(taken(allreduce, 65'544, on_one_node), "shared_memory") << "an element would be cut";
+    EXPECT_EQ(taken(allreduce, 24, on_nodes), "two_level");
+    EXPECT_EQ(taken(reduce_scatter, 8'184, on_one_node), "shared_memory") << "65472 bytes in all";
+    EXPECT_NE(taken(reduce_scatter, 8'208, on_one_node), "shared_memory");
+    EXPECT_EQ(taken(scan, 240, on_one_node), "shared_memory");
+    combiner.element_bytes = 16;
+    EXPECT_EQ(taken(allreduce, 1 << 20, on_one_node), "shared_memory");
+}
+
 }  // namespace
 }  // namespace rollcall::collectives

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace rollcall::runtime::node {
 namespace {
@@ -12,10 +13,14 @@ constexpr std::uint32_t kOwn = 2;
 
 }  // namespace
 
-Pool::Pool(Region& region, Landing& landing) : region_(region), landing_(landing) {
+std::uint64_t Pool::page_bytes_of_kernel() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+Pool::Pool(Region& region, Landing& landing, std::uint64_t page_bytes) : region_(region), landing_(landing) {
     const Geometry& geometry = region.geometry();
     small_.bytes = kSmallBytes;
     large_.bytes = kLargeBytes;
+    // Pages have 16 or 64 KiB on some ARM and POWER machines.
+    for (Class* blocks : {&small_, &large_}) blocks->whole_pages = blocks->bytes % page_bytes == 0;
     blocks_.resize(geometry.blocks());
     for (std::uint32_t block = geometry.blocks(); block-- > 0;) class_of(block).free.push_back(block);
     landing_.share_budget_with(this);
@@ -51,7 +56,7 @@ std::uint32_t Pool::take(Class& blocks, Publisher& publisher, bool is_promised) 
     record = {
         publisher.has_place ? &publisher : nullptr, publisher.entry, publisher.communicator, publisher.sequence, false, record.has_pages};
     if (record.has_pages) spare_bytes_ -= blocks.bytes;
-    record.has_pages = true;
+    record.has_pages = blocks.whole_pages;
     busy_.push_back(block);
     return block;
 }
@@ -114,9 +119,9 @@ void Pool::free(std::uint32_t block) noexcept {
         ++promised_;
     else
         landing_.unreserve(blocks.bytes);
-    record = {nullptr, nullptr, 0, 0, false, true};
+    record = {nullptr, nullptr, 0, 0, false, blocks.whole_pages};
     blocks.free.push_back(block);
-    spare_bytes_ += blocks.bytes;
+    if (record.has_pages) spare_bytes_ += blocks.bytes;
     if (landing_.over_budget() > 0) drop_spare(landing_.over_budget());
 }
 
@@ -141,7 +146,7 @@ void Pool::drop_spare(std::uint64_t bytes) noexcept {
         for (const std::uint32_t block : blocks->free) {
             if (bytes == 0) return;
             if (!blocks_[block].has_pages) continue;
-            ::madvise(region_.data(block), blocks->bytes, MADV_REMOVE);
+            if (::madvise(region_.data(block), blocks->bytes, MADV_REMOVE) != 0) return;  // then the next ones stay, too
             blocks_[block].has_pages = false;
             spare_bytes_ -= blocks->bytes;
             bytes -= std::min(bytes, blocks->bytes);

@@ -26,8 +26,8 @@ struct Publisher {
 /// Blocks in use count in the landing budget. A block becomes free when its last reader has let go of it. Owner-only.
 class Pool final : public Landing::Spare {
   public:
-    /// Both arguments must outlive the pool. `region` is this rank's own.
-    Pool(Region& region, Landing& landing);
+    /// `region` and `landing` must outlive the pool. `region` is this rank's own. `page_bytes` is the size of the kernel's pages.
+    Pool(Region& region, Landing& landing, std::uint64_t page_bytes = page_bytes_of_kernel());
     ~Pool();
     Pool(const Pool&) = delete;
     Pool& operator=(const Pool&) = delete;
@@ -51,7 +51,7 @@ class Pool final : public Landing::Spare {
     /// Takes back what was published in this entry. Its readers notice that when they let go.
     void withdraw(const Entry& entry) noexcept;
 
-    // Landing::Spare: the pages of free blocks.
+    // Landing::Spare: the pages of free blocks. A block that is smaller than a page keeps its memory, and does not count here.
     std::uint64_t spare() const noexcept override { return spare_bytes_; }
     void drop_spare(std::uint64_t bytes) noexcept override;
     void reclaim() noexcept override { collect(); }
@@ -60,9 +60,11 @@ class Pool final : public Landing::Spare {
     std::uint64_t blocks_in_use() const noexcept { return busy_.size(); }
 
   private:
+    static std::uint64_t page_bytes_of_kernel();
     struct Class {
         std::vector<std::uint32_t> free;  ///< The block freed last is taken first, because it is in the cache.
         std::uint64_t bytes = 0;          ///< Size of one block.
+        bool whole_pages = true;          ///< A block consists of whole pages, so that its memory can be given back.
     };
     struct Block {
         Publisher* publisher = nullptr;  ///< Set while the publisher publishes.

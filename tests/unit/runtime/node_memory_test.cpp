@@ -40,9 +40,10 @@ class PrivateMemory {
 // The blocks of one rank.
 class OneRank {
   public:
-    explicit OneRank(std::uint32_t large_blocks, std::uint64_t budget = kPlenty, std::uint32_t small_blocks = 2)
+    explicit OneRank(std::uint32_t large_blocks, std::uint64_t budget = kPlenty, std::uint32_t small_blocks = 2,
+                     std::uint64_t page_bytes = 4096)
         : node_({4, small_blocks, large_blocks}, 1), landing_(memory_, budget), region_(node_.shared().region(0)) {
-        pool_ = std::make_unique<Pool>(region_, landing_);
+        pool_ = std::make_unique<Pool>(region_, landing_, page_bytes);
     }
     Pool& pool() { return *pool_; }
     Landing& landing() { return landing_; }
@@ -131,6 +132,39 @@ TEST(NodePool, GivesItsPagesBackWhenEarlyMessagesNeedTheRoom) {
     ASSERT_TRUE(landed);
     EXPECT_LE(rank.pool().spare() + rank.landing().used() + rank.landing().kept(), kBudget);
     rank.landing().give_back(*landed);
+}
+
+// The kernel would round the length up and take the memory of the next blocks, too.
+TEST(NodePool, KeepsBlocksThatAreSmallerThanAPage) {
+    for (const std::uint64_t page : {4096u, 16u << 10, 64u << 10}) {
+        OneRank rank(2, kPlenty, 4, page);
+        Publisher publisher;
+        const std::uint32_t small = rank.pool().take_small(publisher), next = rank.pool().take_small(publisher);
+        const std::uint32_t large = rank.pool().take_large(publisher);
+        for (const std::uint32_t block : {small, next, large}) std::memset(rank.region().data(block), 7, kSmallBytes);
+        rank.pool().give_back(small);
+        rank.pool().give_back(large);
+        const bool droppable = page == kSmallBytes;
+        EXPECT_EQ(rank.pool().spare(), kLargeBytes + (droppable ? kSmallBytes : 0));
+        rank.pool().drop_spare(kPlenty);
+        EXPECT_EQ(rank.pool().spare(), 0u);
+        EXPECT_EQ(*rank.region().data(large), std::byte{0});
+        EXPECT_EQ(*rank.region().data(small), droppable ? std::byte{0} : std::byte{7});
+        EXPECT_EQ(*rank.region().data(next), std::byte{7}) << "it is in use";
+        rank.pool().give_back(next);
+    }
+}
+
+TEST(NodePool, StillCountsWhatTheKernelDoesNotTakeBack) {
+    OneRank rank(1);
+    Publisher publisher;
+    const std::uint32_t block = rank.pool().take_large(publisher);
+    rank.pool().give_back(block);
+    // Memory without a file cannot be given back in this way.
+    constexpr int kPrivate = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    ASSERT_NE(::mmap(rank.region().data(block), kLargeBytes, PROT_READ | PROT_WRITE, kPrivate, -1, 0), MAP_FAILED);
+    rank.pool().drop_spare(kPlenty);
+    EXPECT_EQ(rank.pool().spare(), kLargeBytes);
 }
 
 // Every publisher that was let in has two blocks of its own, whatever the others take: else two of them could wait for each other's

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "transports/ofi/domains.hpp"
 #include "transports/ofi/shared_memory.hpp"
 
 namespace rollcall::transport::ofi {
@@ -16,34 +18,45 @@ constexpr std::size_t kPlaces = 256;
 
 bool is_loopback(const fi_info& info) { return info.domain_attr->name && std::string_view(info.domain_attr->name) == "lo"; }
 
-// Returns the first provider that is on one of the interfaces, in the order of the interfaces. Without interfaces it prefers the loopback
-// for a job on one host, and a provider that is not the loopback for a job on several hosts. Among equals, IPv4 comes before IPv6, because
-// not every host reaches the link-local addresses of IPv6. Among the remaining ones, the first in libfabric's list is returned.
-Info on_interface(Info all, const TransportOptions& options) {
+// The interfaces of this host and which of them the job may use. Reading them takes time, so they are read once for all providers.
+Places find_places(const TransportOptions& options) {
+    Places places;
+    places.are_named = options.interfaces_named;
+    places.wanted = places_of(options.interfaces);
+    std::vector<Interface> others = list_interfaces();
+    std::erase_if(others, [&](const Interface& each) {
+        return std::ranges::find(options.interfaces, each.name, &Interface::name) != options.interfaces.end();
+    });
+    places.others = places_of(others);
+    return places;
+}
+
+// Over sockets psm3 is no better than tcp. Its domains are then named after network interfaces.
+bool needs_rdma(const fi_info& info, const TransportOptions& options) {
+    return options.ofi_provider.empty() && std::string_view(info.fabric_attr->prov_name).starts_with("psm3");
+}
+
+// Returns the first provider that is on one of the interfaces, in the order of the interfaces (place_of()). Without interfaces it prefers
+// the loopback for a job on one host, and a provider that is not the loopback for a job on several hosts. Among equals, IPv4 comes before
+// IPv6, because not every host reaches the link-local addresses of IPv6. Among the remaining ones, the first in libfabric's list is
+// returned.
+Info on_interface(Info all, const TransportOptions& options, const Places& places) {
     const bool one_host = options.size == options.local_size;
-    const auto rank_of = [&](const fi_info& info) -> int {
-        int rank = info.addr_format == FI_SOCKADDR_IN6 ? 1 : 0;
-        if (!options.interfaces.empty()) {
-            const auto named = std::ranges::find_if(options.interfaces, [&](const Interface& interface) {
-                const std::string_view name = interface.name, domain = info.domain_attr->name ? info.domain_attr->name : "";
-                return domain == name.substr(0, name.find(':'));  // "mlx5_0:1" is a port of mlx5_0
-            });
-            rank += static_cast<int>(named - options.interfaces.begin()) * 2;
-        } else if (is_loopback(info) != one_host && info.domain_attr->name) {
-            rank += 2;
-        }
-        return rank;
+    const auto rank_of = [&](const fi_info& info) -> std::optional<std::size_t> {
+        if (needs_rdma(info, options) && !is_on_rdma(info, places)) return std::nullopt;
+        const std::size_t rank = info.addr_format == FI_SOCKADDR_IN6 ? 1 : 0;
+        if (options.interfaces.empty()) return rank + (is_loopback(info) != one_host && info.domain_attr->name ? 2 : 0);
+        const std::optional<std::size_t> place = place_of(info, places);
+        return place ? std::optional(rank + *place * 2) : std::nullopt;
     };
-    const int unlisted = static_cast<int>(options.interfaces.size()) * 2;
     const fi_info* best = nullptr;
-    int best_rank = 0;
+    std::size_t best_rank = 0;
     for (const fi_info* each = all.get(); each; each = each->next) {
-        const int rank = rank_of(*each);
-        if (best && rank >= best_rank) continue;
+        const std::optional<std::size_t> rank = rank_of(*each);
+        if (!rank || (best && *rank >= best_rank)) continue;
         best = each;
-        best_rank = rank;
+        best_rank = *rank;
     }
-    if (best && !options.interfaces.empty() && best_rank >= unlisted) return nullptr;
     return best ? Info(library().dupinfo(best)) : nullptr;
 }
 
@@ -53,12 +66,12 @@ std::string names_of(const TransportOptions& options) {
     return names;
 }
 
-Info network(const TransportOptions& options, std::string_view provider) {
+Info network(const TransportOptions& options, const Places& places, std::string_view provider) {
     for (const bool reads : {true, false}) {
         if (reads && options.ofi_reads == "no") continue;
         Info all = ask(provider, reads);
         if (reads && all && !reads_end(*all)) continue;
-        Info chosen = all ? on_interface(std::move(all), options) : nullptr;
+        Info chosen = all ? on_interface(std::move(all), options, places) : nullptr;
         if (chosen && (!reads || options.ofi_reads == "always" || reads_alone(*chosen))) return chosen;
     }
     return nullptr;
@@ -72,6 +85,13 @@ std::vector<std::string> wanted(const TransportOptions& options) {
     if (!named.empty()) names = {named, named + ";ofi_rxm"};
     if (options.ofi_reads == "always") std::ranges::stable_partition(names, [](const std::string& name) { return name != "tcp"; });
     return names;
+}
+
+Info first_network(const TransportOptions& options) {
+    const Places places = find_places(options);
+    for (const std::string& each : wanted(options))
+        if (Info chosen = network(options, places, each)) return chosen;
+    return nullptr;
 }
 
 }  // namespace
@@ -136,9 +156,8 @@ Providers choose(const TransportOptions& options) {
             check_shared_memory(options, true);
             chosen.shared_memory = ask(kSharedMemory);
             if (chosen.shared_memory) return chosen;
-        } else {
-            for (const std::string& each : wanted(options))
-                if ((chosen.network = network(options, each))) return chosen;
+        } else if ((chosen.network = first_network(options))) {
+            return chosen;
         }
         throw Error(ErrorCode::transport,
                     fmt::format("ROLLCALL_OFI_PROVIDER={}: libfabric has no such provider here with reliable datagrams (FI_EP_RDM){}{}; "
@@ -150,8 +169,7 @@ Providers choose(const TransportOptions& options) {
         chosen.shared_memory = ask(kSharedMemory);
     }
     if (one_host && chosen.shared_memory) return chosen;
-    for (const std::string& each : wanted(options))
-        if ((chosen.network = network(options, each))) return chosen;
+    if ((chosen.network = first_network(options))) return chosen;
     throw Error(ErrorCode::transport,
                 fmt::format("libfabric has no provider{}{} that reaches other hosts; `rollcall info` shows those it has, "
                             "ROLLCALL_NET chooses interfaces",

@@ -15,6 +15,7 @@ namespace {
 
 /// Has a value while a KeptErrors exists.
 thread_local std::optional<std::string> kept;
+thread_local bool chosen_by_the_user = true;
 /// Whether the user has set UCX_LOG_LEVEL. UCX then says more, and all of it is printed.
 bool asked_for = false;
 
@@ -24,6 +25,8 @@ spdlog::level::level_enum level_of(ucs_log_level_t level, std::string_view text)
     if (level == UCS_LOG_LEVEL_ERROR) return spdlog::level::info;
     // Settings that the library makes (ucp_config_modify) and that this job does not use. What the user sets is called an environment
     // variable by UCX.
+    const bool missing = text.starts_with("network device") && text.find(" not available") != std::string_view::npos;
+    if (missing && !chosen_by_the_user) return spdlog::level::debug;
     return text.starts_with("invalid configuration") ? spdlog::level::debug : spdlog::level::warn;
 }
 
@@ -55,8 +58,14 @@ void take_over_log() {
     });
 }
 
-KeptErrors::KeptErrors() { kept.emplace(); }
-KeptErrors::~KeptErrors() { kept.reset(); }
+KeptErrors::KeptErrors(bool interfaces_named) {
+    kept.emplace();
+    chosen_by_the_user = interfaces_named;
+}
+KeptErrors::~KeptErrors() {
+    kept.reset();
+    chosen_by_the_user = true;
+}
 std::string KeptErrors::first() { return kept.value_or(""); }
 
 }  // namespace rollcall::transport::ucx

@@ -13,7 +13,9 @@ void take_over_log();
 /// While it exists, it keeps the first error that UCX reports in this thread, so that it can become part of the message of a failure.
 class KeptErrors {
   public:
-    KeptErrors();
+    /// `interfaces_named`: the user has named the interfaces. If not, UCX's warning that it does not have one of them is no news: the job
+    /// takes all RDMA ports of the host, also those that UCX does not know or that this process may not open.
+    explicit KeptErrors(bool interfaces_named);
     ~KeptErrors();
     KeptErrors(const KeptErrors&) = delete;
     KeptErrors& operator=(const KeptErrors&) = delete;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -16,6 +15,7 @@
 #include "transports/ucx/board.hpp"
 #include "transports/ucx/configuration.hpp"
 #include "transports/ucx/log.hpp"
+#include "transports/ucx/networks.hpp"
 #include "transports/ucx/receiver.hpp"
 #include "transports/ucx/requests.hpp"
 #include "transports/ucx/shared_memory.hpp"
@@ -66,7 +66,7 @@ class UcxTransport final : public Transport {
     void open() {
         take_over_log();
         check_shared_memory(options_);
-        const KeptErrors errors;
+        const KeptErrors errors(options_.interfaces_named);
         context_ = make_context(options_);
         ucp_worker_params_t worker{};
         worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
@@ -76,7 +76,7 @@ class UcxTransport final : public Transport {
 
         receiver_.listen(worker_);
         board_.open(context_, options_.board_bytes);
-        only_tcp_between_hosts_ = !std::filesystem::exists("/sys/class/infiniband");
+        only_tcp_between_hosts_ = !has_rdma(context_);
     }
 
     void release() noexcept {
@@ -324,7 +324,6 @@ class UcxTransport final : public Transport {
         return unpacked == PeerBoard::Unpacked::usable;
     }
 
-    // Known only for hosts without RDMA. On hosts with RDMA, puts are answered if the environment restricts UCX to TCP.
     bool only_tcp_to(const Peer& peer) const { return only_tcp_between_hosts_ && !peer.board.direct; }
 
     // Whether the network between this rank and the peer reads and writes memory by itself.

@@ -14,6 +14,7 @@
 #include "transports/ofi/shared_memory.hpp"
 #endif
 #include "transports/transport.hpp"
+#include "transports/ucx/networks.hpp"
 #include "transports/ucx/shared_memory.hpp"
 #include "transports/ucx/ucx_transport.hpp"
 
@@ -92,6 +93,20 @@ TEST(UcxTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     options.local_rank = 3;
     EXPECT_EQ(said(4 * each - 1, 4 * each - 1), "/a/place is too small for the 4 ranks on this host, as the first one of them says");
     EXPECT_TRUE(contains(said(1 << 30, each - 1), "it has 1024.0 MiB, of which "));
+}
+
+TEST(UcxTransport, HasTheNetworksThatItsContextNames) {
+    const std::string begin = "#\n# UCP context\n#\n#     component 4  :  ib\n#            md 4  :  component 4  rc_0 \n#\n";
+    const std::string tcp =
+        "#      resource 0  :  md 0  dev 0  flags -- self/memory0\n#      resource 1  :  md 1  dev 1  flags -- tcp/eth0\n";
+    EXPECT_FALSE(ucx::names_rdma(""));
+    EXPECT_FALSE(ucx::names_rdma(begin + tcp + "#\n")) << "a component need not have a device";
+    for (const char* name : {"rc_verbs/mlx5_0:1", "rc_mlx5/mlx5_0:1", "dc_mlx5/mlx5_0:1", "gga_mlx5/mlx5_0:1", "srd/rdmap0s6:1"})
+        for (const char* flags : {"--", "a-", "-s"})
+            EXPECT_TRUE(ucx::names_rdma(begin + tcp + "#      resource 12 :  md 4  dev 3  flags " + flags + " " + name + "\n#\n")) << name;
+    for (const char* name : {"ud_verbs/mlx5_0:1", "rdmacm/sockaddr", "cma/memory", "cuda_ipc/cuda", "tcp/rc_0"})
+        EXPECT_FALSE(ucx::names_rdma(begin + tcp + "#      resource 12 :  md 4  dev 3  flags -- " + name + "\n#\n")) << name;
+    EXPECT_TRUE(ucx::names_rdma("#      resource 2  :  md 4  dev 3  flags -- rc_mlx5/mlx5_0:1")) << "the last line";
 }
 
 #ifdef ROLLCALL_HAS_OFI

@@ -44,7 +44,8 @@ class UcxTransport final : public Transport {
         dying_ = true;
         requests_.silence();
         const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
-        if (connected && !closed_) {
+        // A rank that has only received has no connections of its own. UCX has made them.
+        if ((connected || requests_.pending() > 0) && !closed_) {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
             // assertion, because of connections that were being made or requests that have not ended. So UCX's objects are not destroyed,
             // but left to the end of the process, which is near.

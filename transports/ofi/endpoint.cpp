@@ -82,7 +82,10 @@ void Endpoint::open() {
     check(*info_, "giving the endpoint its completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
     check(*info_, "enabling the endpoint", fi_enable(endpoint_));
     longest_injected_ = std::min(info_->tx_attr->inject_size, kLongestInjected);
-    add_packets(true, std::min(kIncoming, kIncomingBytes / incoming_bytes_));
+    const char* const registering = "registering memory for messages";
+    check(*info_, registering, add_packets(true, std::min(kIncoming, kIncomingBytes / incoming_bytes_)));
+    // Where packets must be registered, some are there from the beginning. So this process can always send.
+    if (wants(FI_MR_LOCAL)) check(*info_, registering, add_packets(false, kBatch));
 }
 
 void Endpoint::close() noexcept {
@@ -97,19 +100,23 @@ void Endpoint::close() noexcept {
     end(fabric_);
 }
 
-void Endpoint::add_packets(bool incoming, std::size_t count) {
-    Packet* const batch = packets_.emplace_back(std::make_unique_for_overwrite<Packet[]>(count)).get();
+int Endpoint::add_packets(bool incoming, std::size_t count) {
     Slot* const slots = incoming || slots_.empty() ? nullptr : &slots_[outgoing_];
     const std::size_t size = incoming ? incoming_bytes_ : packet_bytes_;
     std::byte* contents = nullptr;
     void* descriptor = nullptr;
     if (!slots) {
-        contents = contents_.emplace_back(std::make_unique_for_overwrite<std::byte[]>(count * size)).get();
-        if (info_->domain_attr->mr_mode & FI_MR_LOCAL) {
-            registrations_.push_back(register_memory(contents, count * size, FI_SEND | FI_RECV));
-            descriptor = fi_mr_desc(registrations_.back().get());
+        auto bytes = std::make_unique_for_overwrite<std::byte[]>(count * size);
+        contents = bytes.get();
+        if (wants(FI_MR_LOCAL)) {
+            Registration registration;
+            if (const int refused = register_memory(contents, count * size, FI_SEND | FI_RECV, registration)) return refused;
+            descriptor = fi_mr_desc(registration.get());
+            registrations_.push_back(std::move(registration));
         }
+        contents_.push_back(std::move(bytes));
     }
+    Packet* const batch = packets_.emplace_back(std::make_unique_for_overwrite<Packet[]>(count)).get();
     for (std::size_t i = 0; i < count; ++i) {
         batch[i].descriptor = descriptor;
         batch[i].reader = nullptr;
@@ -122,6 +129,7 @@ void Endpoint::add_packets(bool incoming, std::size_t count) {
             give_back(&batch[i]);
     }
     if (!incoming) outgoing_ += count;
+    return 0;
 }
 
 std::vector<std::byte> Endpoint::address() const {
@@ -140,7 +148,11 @@ bool Endpoint::insert(std::span<const std::byte> address, fi_addr_t& peer) {
 Packet* Endpoint::take() {
     if (!free_) {
         if (outgoing_ >= std::min(kMostOutgoing, kMostOutgoingBytes / packet_bytes_)) return nullptr;
-        add_packets(false, kBatch);
+        if (const int refused = add_packets(false, kBatch)) {
+            // Packets that are under way come back. Without them there would never be any.
+            if (outgoing_ == 0) completions_.note_loss(refused, "registering memory for messages");
+            return nullptr;
+        }
     }
     return std::exchange(free_, free_->next);
 }
@@ -170,37 +182,29 @@ Endpoint::Sent Endpoint::inject(const void* bytes, std::size_t size, fi_addr_t t
     return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
 }
 
-Registration Endpoint::register_memory(const void* memory, std::size_t size, std::uint64_t access) {
-    fid_mr* registration = nullptr;
+int Endpoint::register_memory(const void* memory, std::size_t size, std::uint64_t access, Registration& registration) {
+    fid_mr* raw = nullptr;
     const std::uint64_t key = ++last_key_;  // FI_MR_PROV_KEY: the provider chooses another one
-    check(*info_, "registering memory", fi_mr_reg(domain_, memory, size, access, 0, key, 0, &registration, nullptr));
-    return Registration(registration);
+    if (const int refused = fi_mr_reg(domain_, memory, size, access, 0, key, 0, &raw, nullptr)) return refused;
+    registration.reset(raw);
+    return 0;
 }
 
 Exposed Endpoint::place_of(const void* memory, const Registration& registration) const {
-    const bool by_address = info_->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-    return {by_address ? reinterpret_cast<std::uint64_t>(memory) : 0, fi_mr_key(registration.get())};
+    return {wants(FI_MR_VIRT_ADDR) ? reinterpret_cast<std::uint64_t>(memory) : 0, fi_mr_key(registration.get())};
 }
 
 Registration Endpoint::expose(ConstBytes memory, Exposed& where) {
-    try {
-        Registration registration = register_memory(memory.data, memory.size, FI_REMOTE_READ);
-        where = place_of(memory.data, registration);
-        return registration;
-    } catch (const Error&) {
-        return nullptr;  // for example because no more memory may be locked
-    }
+    Registration registration;
+    // Refused, for example, because no more memory may be locked.
+    if (register_memory(memory.data, memory.size, FI_REMOTE_READ, registration) == 0) where = place_of(memory.data, registration);
+    return registration;
 }
 
 Registration Endpoint::prepare(Bytes memory, bool& ok) {
-    ok = true;
-    if (!(info_->domain_attr->mr_mode & FI_MR_LOCAL)) return nullptr;
-    try {
-        return register_memory(memory.data, memory.size, FI_READ);
-    } catch (const Error&) {
-        ok = false;
-        return nullptr;
-    }
+    Registration registration;
+    ok = !wants(FI_MR_LOCAL) || register_memory(memory.data, memory.size, FI_READ, registration) == 0;
+    return registration;
 }
 
 Endpoint::Sent Endpoint::read(Packet* packet, Bytes into, const Registration& registration, int peer, fi_addr_t from,
@@ -216,13 +220,10 @@ bool Endpoint::can_write() const {
 }
 
 bool Endpoint::open_board(std::span<std::byte> board, Exposed& where) {
-    if (!can_write()) return false;
-    try {
-        registrations_.push_back(register_memory(board.data(), board.size(), FI_REMOTE_WRITE));
-    } catch (const Error&) {
-        return false;
-    }
-    where = place_of(board.data(), registrations_.back());
+    Registration registration;
+    if (!can_write() || register_memory(board.data(), board.size(), FI_REMOTE_WRITE, registration) != 0) return false;
+    where = place_of(board.data(), registration);
+    registrations_.push_back(std::move(registration));
     return true;
 }
 

@@ -78,7 +78,8 @@ class Endpoint {
 
     /// The longest packet, in bytes. It is the same in all processes that use the provider of the same version of libfabric.
     std::size_t packet_bytes() const { return packet_bytes_; }
-    /// Returns a packet to fill. Null: the largest allowed number of packets is under way; call progress and try again.
+    /// Returns a packet to fill. Null: the largest allowed number of packets is under way, or the provider registers no memory for more;
+    /// call progress and try again.
     Packet* take();
     void give_back(Packet* packet);
     /// Says that this many packets do not come back, or come back too late. Others may be allocated in their place.
@@ -124,12 +125,15 @@ class Endpoint {
   private:
     static constexpr std::uint64_t kReads = FI_RMA | FI_READ | FI_REMOTE_READ;
     static constexpr std::uint64_t kWrites = FI_RMA | FI_WRITE | FI_REMOTE_WRITE;
-    /// Throws Error{transport}.
-    Registration register_memory(const void* memory, std::size_t size, std::uint64_t access);
+    /// Whether the provider wants this of registrations (FI_MR_...).
+    bool wants(int mode) const { return info_->domain_attr->mr_mode & mode; }
+    /// Returns 0, or the error with which the provider refuses.
+    int register_memory(const void* memory, std::size_t size, std::uint64_t access, Registration& registration);
     Exposed place_of(const void* memory, const Registration& registration) const;
     void open();
     void close() noexcept;
-    void add_packets(bool incoming, std::size_t count);
+    /// Returns 0, or the error with which the provider refuses to register the memory. Then nothing was done.
+    int add_packets(bool incoming, std::size_t count);
     void receive(Packet* packet);
     void post_again();
 

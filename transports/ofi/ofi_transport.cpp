@@ -74,8 +74,10 @@ Started OfiTransport::fetch(const Offer& offer, Bytes into, Completion& completi
     Peer* const from = open(peer);
     if (!from) return Started::failed;
     // A receiver that is left alone would end its reads late, and its sender would wait. Pushed data needs it less.
-    const bool reads = options_.driven_in_background && into.size >= Stream::kLeastRead && from->stream.reader();
+    bool reads = options_.driven_in_background && into.size >= Stream::kLeastRead && from->stream.reader();
     Request* const request = requests_.make(peer, Kind::grant, &completion, into);
+    // Without a registration (`ulimit -l`) the data comes in packets.
+    if (reads) request->registration = from->stream.reader()->prepare(into, reads);
     request->numbers = {which, ++last_number_};
     fetches_.emplace(last_number_, request);
     say(peer, reads ? Kind::expose : Kind::grant, request->numbers);

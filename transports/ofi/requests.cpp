@@ -93,6 +93,7 @@ bool Requests::release(int peer, const Completion& completion) {
     if (request->network_uses) return false;
     unlink(request);
     request->completion = nullptr;
+    request->registration.reset();  // of a fetch whose data has not been exposed
     request->withdrawn = request->kind == Kind::offer || request->kind == Kind::data;
     // An eager message must keep its place in the stream of messages.
     if (request->kind == Kind::message || request->kind == Kind::more)

@@ -32,9 +32,7 @@ void OfiTransport::read(int peer, std::uint64_t number, std::span<const std::byt
     if (!request->bytes) return end_fetch(number, *request, Outcome::ok);  // it was given up
     std::memcpy(&request->source, exposed.data(), sizeof(Exposed));
     Stream& stream = peers_[index(peer)].stream;
-    bool ok = stream.reader() != nullptr;
-    if (ok) request->registration = stream.reader()->prepare({request->bytes, request->size}, ok);
-    if (!ok) return end_fetch(number, *request, Outcome::failed);
+    if (!stream.reader()) return end_fetch(number, *request, Outcome::failed);
     requests_.leave_to_network(*request);
     stream.read(request);
     note_work(peer);

@@ -170,6 +170,16 @@ TEST(OfiRegistrations, OfPacketsThatAreRefusedAtTheStartAreAnError) {
     EXPECT_THROW(World(way_of("ofi_tcp"), 2), Error);
 }
 
+TEST(OfiRegistrations, BelongToTheEndpointIfTheProviderWantsIt) {
+    Registrations registrations(way_of("ofi_tcp_reads"), FI_MR_ENDPOINT);
+    World world(way_of("ofi_tcp_reads"), 2);
+    transfer(world, 1'000'000);
+    EXPECT_GE(registrations.made, 3) << "two boards, and the buffer of the sender";
+    EXPECT_EQ(registrations.bound, registrations.made);
+    EXPECT_EQ(registrations.enabled, registrations.made);
+    EXPECT_TRUE(world.close());
+}
+
 }  // namespace
 }  // namespace rollcall::test
 #endif

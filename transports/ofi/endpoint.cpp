@@ -92,6 +92,7 @@ void Endpoint::close() noexcept {
     const auto end = [](auto*& object) {
         if (object) fi_close(&std::exchange(object, nullptr)->fid);
     };
+    drop_registrations_of_endpoint();
     end(endpoint_);
     end(queue_);
     end(addresses_);
@@ -186,7 +187,12 @@ int Endpoint::register_memory(const void* memory, std::size_t size, std::uint64_
     fid_mr* raw = nullptr;
     const std::uint64_t key = ++last_key_;  // FI_MR_PROV_KEY: the provider chooses another one
     if (const int refused = fi_mr_reg(domain_, memory, size, access, 0, key, 0, &raw, nullptr)) return refused;
-    registration.reset(raw);
+    Registration its(raw);
+    if (wants(FI_MR_ENDPOINT)) {
+        if (const int refused = fi_mr_bind(raw, &endpoint_->fid, 0)) return refused;
+        if (const int refused = fi_mr_enable(raw)) return refused;
+    }
+    registration = std::move(its);
     return 0;
 }
 
@@ -249,7 +255,8 @@ void Endpoint::abandon(std::unique_ptr<Endpoint> endpoint) {
 
 void Endpoint::stop() {
     unposted_.clear();
-    if (endpoint_) fi_close(&std::exchange(endpoint_, nullptr)->fid);
+    drop_registrations_of_endpoint();
+    if (endpoint_ && fi_close(&endpoint_->fid) == 0) endpoint_ = nullptr;  // otherwise close() tries again
 }
 
 bool Endpoint::may_wait() {

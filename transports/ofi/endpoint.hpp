@@ -129,6 +129,10 @@ class Endpoint {
     bool wants(int mode) const { return info_->domain_attr->mr_mode & mode; }
     /// Returns 0, or the error with which the provider refuses.
     int register_memory(const void* memory, std::size_t size, std::uint64_t access, Registration& registration);
+    /// The endpoint cannot be closed before what is registered with it.
+    void drop_registrations_of_endpoint() noexcept {
+        if (wants(FI_MR_ENDPOINT)) registrations_.clear();
+    }
     Exposed place_of(const void* memory, const Registration& registration) const;
     void open();
     void close() noexcept;

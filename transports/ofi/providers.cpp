@@ -115,7 +115,7 @@ Info ask(std::string_view provider, bool reads) {
     hints->caps = reads ? FI_MSG | FI_RMA : FI_MSG;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;  // the lane has one owner
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     // Smaller than libfabric's default. tcp;ofi_rxm allocates buffers for all places: by default 32 MiB and 60 ms for each rank.

@@ -180,6 +180,20 @@ TEST(OfiRegistrations, BelongToTheEndpointIfTheProviderWantsIt) {
     EXPECT_TRUE(world.close());
 }
 
+// fi_efa(7) says that its FI_PROGRESS_AUTO is an error.
+TEST(OfiReads, NeedNoHelpWhereTheProviderRightlySaysSo) {
+    const auto alone = [](const char* provider, fi_progress progress) {
+        const transport::ofi::Info info(transport::ofi::library().dupinfo(nullptr));
+        info->fabric_attr->prov_name = ::strdup(provider);
+        info->domain_attr->data_progress = progress;
+        return transport::ofi::reads_alone(*info);
+    };
+    EXPECT_FALSE(alone("efa", FI_PROGRESS_AUTO));
+    EXPECT_FALSE(alone("tcp;ofi_rxm", FI_PROGRESS_MANUAL));
+    EXPECT_TRUE(alone("psm2", FI_PROGRESS_AUTO));
+    EXPECT_TRUE(alone("verbs;ofi_rxm", FI_PROGRESS_MANUAL));
+}
+
 }  // namespace
 }  // namespace rollcall::test
 #endif

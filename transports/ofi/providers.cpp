@@ -97,7 +97,9 @@ Info first_network(const TransportOptions& options) {
 }  // namespace
 
 bool reads_alone(const fi_info& info) {
-    return info.domain_attr->data_progress == FI_PROGRESS_AUTO || std::string_view(info.fabric_attr->prov_name).starts_with("verbs");
+    const std::string_view provider = info.fabric_attr->prov_name;
+    if (provider.starts_with("efa")) return false;  // it says FI_PROGRESS_AUTO, which fi_efa(7) calls an error
+    return info.domain_attr->data_progress == FI_PROGRESS_AUTO || provider.starts_with("verbs");
 }
 
 bool reads_end(const fi_info& info) {

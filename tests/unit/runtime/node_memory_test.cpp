@@ -6,12 +6,10 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <vector>
 
 #include <sys/mman.h>
-#include <rollcall/error.hpp>
 
 #include "runtime/node/segment.hpp"
 
@@ -361,59 +359,6 @@ TEST_F(NodeOfTwo, ASleeperIsWokenOnce) {
     ranks_[1].set_sleeping(false);
     EXPECT_FALSE(ranks_[0].any_sleeps());
     EXPECT_FALSE(ranks_[0].is_to_wake(1));
-}
-
-TEST(NodeSegment, RanksAgreeOnWhatAllOfThemCanHave) {
-    const Handle handles[] = {{.slots = 10, .large_blocks = 8}, {.slots = 20, .large_blocks = 5}};
-    EXPECT_EQ(geometry_of(handles).slots, 20u);
-    EXPECT_EQ(geometry_of(handles).large_blocks, 5u);
-    EXPECT_EQ(large_blocks_for(3 * kLargeBytes), 0u);
-    EXPECT_EQ(large_blocks_for(4 * kLargeBytes), 4u);
-    EXPECT_EQ(large_blocks_for(kPlenty), 1024u);
-}
-
-TEST(NodeSegment, ANodeWithALowLimitIsLeftOut) {
-    const std::uint64_t two = file_bytes(std::vector<Handle>(2, Handle{.slots = 100, .large_blocks = 8}));
-    const auto handle = [&](std::uint64_t domain, std::uint64_t limit) {
-        return Handle{.domain = domain, .slots = 100, .large_blocks = 8, .longest_file = limit};
-    };
-    // Ranks 0 and 2 share no memory because of the limit of rank 2, ranks 1 and 4 are allowed just enough, rank 3 has no memory, and rank 5
-    // no other rank that it could share memory with. Three ranks need more than ranks 6 to 8 are allowed.
-    std::vector<Handle> handles = {handle(5, two), handle(6, two), handle(5, two - 1), handle(0, 0),  handle(6, two),
-                                   handle(7, 0),   handle(8, two), handle(8, 2 * two), handle(8, two)};
-    const std::vector<TooLong> left_out = leave_out_too_long(handles);
-    std::vector<std::uint64_t> domains;
-    for (const Handle& each : handles) domains.push_back(each.domain);
-    EXPECT_EQ(domains, (std::vector<std::uint64_t>{0, 6, 0, 0, 6, 7, 0, 0, 0}));
-    ASSERT_EQ(left_out.size(), 2u);
-    EXPECT_EQ(left_out[0].bytes, two);
-    EXPECT_EQ(left_out[0].limit, two - 1);
-    EXPECT_EQ(left_out[0].ranks, 2);
-    EXPECT_EQ(left_out[0].limited, 2);
-    EXPECT_GT(left_out[1].bytes, two);
-    EXPECT_EQ(left_out[1].limit, two);
-    EXPECT_EQ(left_out[1].ranks, 3);
-    EXPECT_EQ(left_out[1].limited, 6);
-}
-
-TEST(NodeSegment, OfAProcessThatIsGoneIsAnErrorThatSaysSo) {
-    Segment segment(2, kPlenty);
-    Handle gone = segment.handle();
-    gone.process = 0x7ffffffe;
-    try {
-        segment.map(gone, "rank 0 on host a", {2, 4, 4}, 2);
-        FAIL() << "was mapped";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
-        EXPECT_NE(std::string(error.what()).find("because rank 0 on host a, which created it, has ended"), std::string::npos)
-            << error.what();
-    }
-}
-
-TEST(NodeSegment, WithoutABudgetThereIsNone) {
-    const Segment segment(2, 0);
-    EXPECT_EQ(segment.handle().domain, 0u);
-    EXPECT_NE(segment.why_not().find("ROLLCALL_LANDING_BYTES"), std::string::npos);
 }
 
 }  // namespace

@@ -328,14 +328,13 @@ double intergroup_reduce_two_level(const Scene& scene) { return reduce_to_a_node
 double intergroup_allreduce_binomial(const Scene& scene) {
     Scene one = scene;
     one.ranks = static_cast<int>(OneGroup(scene).ranks);
-    return binomial_combining(one) + message(scene, scene.bytes) + std::min(binomial(one), chain(one));
+    return reduce_binomial(one) + message(scene, scene.bytes) + std::min(broadcast_binomial(one), broadcast_chain(one));
 }
 
 double intergroup_allreduce_chain(const Scene& scene) {
-    const auto piece = static_cast<double>(chain_segment(scene));
-    Scene busy = scene;
-    busy.byte *= 2;
-    return collectives::chain(busy, piece, scene.combined_byte);
+    const double piece = std::min(static_cast<double>(chain_segment(scene)), scene.bytes), combined = piece * scene.combined_byte;
+    const double pieces = piece > 0 ? std::ceil(scene.bytes / piece) : 1;
+    return std::max(scene.ranks - 2, 0) * (message(scene, piece) + combined) + pieces * (message(scene, 2 * piece) + combined) + port(scene, 2);
 }
 
 double intergroup_allreduce_two_level(const Scene& scene) {

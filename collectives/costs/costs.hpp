@@ -112,7 +112,8 @@ double intergroup_reduce_binomial(const Scene& scene);
 double intergroup_reduce_chain(const Scene& scene);
 double intergroup_reduce_two_level(const Scene& scene);
 /// The same in both groups at once, where the message goes both ways and the result goes down a tree or a chain, or to all nodes. In the
-/// chain of all ranks, a rank receives and sends two pieces in each step: one that it combines, and one of the result.
+/// chain of all ranks, a piece goes through all of them, and then a rank receives and sends two more pieces at a time: one that it combines,
+/// and one of the result.
 double intergroup_allreduce_binomial(const Scene& scene);
 double intergroup_allreduce_chain(const Scene& scene);
 double intergroup_allreduce_two_level(const Scene& scene);

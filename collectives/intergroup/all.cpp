@@ -2,10 +2,13 @@
 //
 // Idea: for an allreduce, each group combines its elements up a tree in rank order. The roots of the two trees exchange the results, and
 // each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
-// of its own number, so that not all ranks begin with the same one.
+// of its own number, so that not all ranks begin with the same one. If blocks are long, this is done in as many rounds as the larger group
+// has ranks, one after the other. In each round a rank sends to at most one rank, and receives from at most one, so that no two blocks share
+// a port. A block does not land before its round, for the same reason. (A late rank stops the others, but they need its blocks anyway.)
 //
-// Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall: a0<->b0 until 1, a1<->b0
-// until 2.
+// Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall, in rounds or not: a0<->b0
+// until 1, a1<->b0 until 2.
+#include <algorithm>
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
@@ -30,22 +33,46 @@ Task intergroup_allreduce_reduce_then_broadcast(Operation& op) {
     co_await broadcast_to(op, sides.own.rank(0), others, op.arguments().data, kDown);
 }
 
+namespace {
+
+/// The block that belongs to a member of the other group.
+template <class Bytes>
+Bytes block_of_member(const Sides& sides, Bytes all, const runtime::Block* places, int member) {
+    if (places) return runtime::slice(all, places[member].offset, places[member].size);
+    const std::uint64_t size = all.size / static_cast<std::uint64_t>(sides.other.size);
+    return runtime::slice(all, size * static_cast<std::uint64_t>(member), size);
+}
+transport::Bytes block_from(const Operation& op, const Sides& sides, int member) {
+    return block_of_member(sides, op.arguments().data, op.arguments().blocks, member);
+}
+transport::ConstBytes block_to(const Operation& op, const Sides& sides, int member) {
+    return block_of_member(sides, op.arguments().contribution, op.arguments().contribution_blocks, member);
+}
+
+}  // namespace
+
 Task intergroup_alltoall_linear(Operation& op) {
     const Sides sides = sides_of(op);
-    const auto data = op.arguments().data;
-    const auto contribution = op.arguments().contribution;
-    const auto others = static_cast<std::uint64_t>(sides.other.size);
-    const auto part = [&](auto all, const runtime::Block* places, int member) {
-        if (places) return runtime::slice(all, places[member].offset, places[member].size);
-        return runtime::slice(all, all.size / others * static_cast<std::uint64_t>(member), all.size / others);
-    };
     std::vector<Pending> transfers;
     for (int i = 0; i < sides.other.size; ++i) {
         const int member = (sides.member + i) % sides.other.size;
-        transfers.push_back(op.receive(sides.other.rank(member), part(data, op.arguments().blocks, member), 0));
-        transfers.push_back(op.send(sides.other.rank(member), part(contribution, op.arguments().contribution_blocks, member), 0));
+        transfers.push_back(op.receive(sides.other.rank(member), block_from(op, sides, member), 0));
+        transfers.push_back(op.send(sides.other.rank(member), block_to(op, sides, member), 0));
     }
     co_await op.all_of(transfers);
+}
+
+Task intergroup_alltoall_pairwise(Operation& op) {
+    const Sides sides = sides_of(op);
+    const int rounds = std::max(sides.own.size, sides.other.size);
+    for (int i = 0; i < rounds; ++i) {
+        const int to = (sides.member + i) % rounds, from = (sides.member + rounds - i) % rounds;
+        Pending received, sent;
+        if (from < sides.other.size) received = op.receive(sides.other.rank(from), block_from(op, sides, from), 0);
+        if (to < sides.other.size) sent = op.send_awaited(sides.other.rank(to), block_to(op, sides, to), 0);
+        co_await received;
+        co_await sent;
+    }
 }
 
 }  // namespace rollcall::collectives

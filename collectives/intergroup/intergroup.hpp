@@ -51,6 +51,7 @@ Task intergroup_allreduce_pipelined(Operation& op);
 Task intergroup_allreduce_shared_memory(Operation& op);
 Task intergroup_allreduce_two_level(Operation& op);
 Task intergroup_alltoall_linear(Operation& op);
+Task intergroup_alltoall_pairwise(Operation& op);
 Task intergroup_alltoall_shared_memory(Operation& op);
 Task intergroup_alltoall_two_level(Operation& op);
 

@@ -14,6 +14,10 @@ inline constexpr std::string_view kMpiIntergroup = "MPI: A Message-Passing Inter
 inline constexpr std::uint64_t kLongestScatterOnTwoLevels = 8192;
 inline constexpr std::uint64_t kLongestAlltoallOnTwoLevels = 4096;
 
+/// Between groups, `auto` exchanges longer blocks than this, in bytes, in rounds. With 8 + 8 and 12 + 4 hosts at 1 Gbit/s, rounds took 0.71
+/// and 0.75 times as long as all blocks at once for 256 KiB and 1 MiB, and 0.9 to 1.1 times for 64 KiB (docs/performance/two-groups.md).
+inline constexpr std::uint64_t kLongestAlltoallAtOnce = 128 << 10;
+
 inline constexpr AlgorithmEntry kIntergroupBroadcastAlgorithms[] = {
     {.operation = OperationKind::intergroup_broadcast,
      .name = "binomial",
@@ -267,6 +271,12 @@ inline constexpr AlgorithmEntry kIntergroupAlltoallAlgorithms[] = {
      .paper = kMpiIntergroup,
      .cost = &cost::intergroup_alltoall_linear},
     {.operation = OperationKind::intergroup_alltoall,
+     .name = "pairwise",
+     .algorithm = &intergroup_alltoall_pairwise,
+     .summary = "as many rounds as the larger group has ranks; in each, a rank sends to at most one rank and receives from at most one",
+     .paper = kThakur,
+     .limits = "every rank waits for all ranks of the other group"},
+    {.operation = OperationKind::intergroup_alltoall,
      .name = "shared_memory",
      .aliases = {"shm"},
      .algorithm = &intergroup_alltoall_shared_memory,
@@ -294,6 +304,10 @@ inline constexpr Rule kIntergroupAlltoallRules[] = {
      Condition::equal_blocks,
      nullptr,
      {named(kIntergroupAlltoallAlgorithms, "linear")}},
+    {kLongestAlltoallAtOnce, kAnyRanks, named(kIntergroupAlltoallAlgorithms, "linear"), "each block moves once, and lands early",
+     Condition::equal_blocks},
+    {kAnyBytes, kAnyRanks, named(kIntergroupAlltoallAlgorithms, "pairwise"), "long blocks: no two of them share a port at a time",
+     Condition::equal_blocks},
     {kAnyBytes, kAnyRanks, named(kIntergroupAlltoallAlgorithms, "linear"), "each block moves once, and lands early"},
 };
 

@@ -228,7 +228,8 @@ TEST(IntergroupExamples, OtherOperations) {
     EXPECT_EQ(exits_between_groups(OperationKind::intergroup_broadcast, "binomial", 2, 3, 1), (Times{0, 2, 2, 2, 2}));
     EXPECT_EQ(exits_between_groups(OperationKind::intergroup_reduce, "binomial", 2, 3, 1), (Times{0, 3, 3, 1, 2}));
     EXPECT_EQ(exits_between_groups(OperationKind::intergroup_allreduce, "reduce_then_broadcast", 2, 1, -1), (Times{3, 3, 2}));
-    EXPECT_EQ(exits_between_groups(OperationKind::intergroup_alltoall, "linear", 2, 1, -1), (Times{1, 2, 2}));
+    for (const char* const name : {"linear", "pairwise"})
+        EXPECT_EQ(exits_between_groups(OperationKind::intergroup_alltoall, name, 2, 1, -1), (Times{1, 2, 2})) << name;
     const auto in_pieces = [](OperationKind kind, int root) {
         constexpr std::uint64_t kPiece = 16 << 10;  // what the built-in costs say
         Times exits = exits_between_groups(kind, "pipelined", 2, 1, root, single_ported(), 2 * kPiece);

@@ -120,7 +120,7 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::intergroup_two_level_of_blocks(scene), 7 + (8000 + 2000) * 0.5 + 1000 + 2 * 100 + 3 * 8000);
     EXPECT_DOUBLE_EQ(cost::intergroup_reduce_binomial(scene), 4 * (3000 + 4000) + 3000);
     EXPECT_DOUBLE_EQ(cost::intergroup_reduce_chain(scene), (1 + 13 - 2) * (3000 + 4000)) << "12 ranks and the root, one piece";
-    EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_chain(scene), (1 + 16 - 2) * (1000 + 2 * 2000 + 4000)) << "all ranks";
+    EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_chain(scene), 14 * (3000 + 4000) + (1000 + 2 * 2000 + 4000)) << "all ranks";
     EXPECT_DOUBLE_EQ(cost::intergroup_reduce_two_level(scene), 7 + 2000 * (0.5 + 4 * 2) + 2 * (3000 + 4000) + 3000);
     EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_binomial(scene), 4 * (3000 + 4000) + 3000 + 4 * 3000);
     EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_two_level(scene), cost::intergroup_reduce_two_level(scene) + 2 * 3000 + 7 + 2 * 2000 * 0.5);

@@ -43,12 +43,17 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
         EXPECT_NE(taken_by(kind, kAnyBytes, kSpread.without(Condition::equal_blocks), 64, 4), "two_level") << "nobody knows the sizes";
     for (const OperationKind kind : {intergroup_scatter, intergroup_gather, intergroup_alltoall})
         EXPECT_EQ(taken_by(kind, 16 << 10, kSpread, 64, 4), "linear") << name(kind);
+    EXPECT_EQ(taken_by(intergroup_alltoall, 1 << 20, kScattered, 64, 64), "pairwise");
+    EXPECT_EQ(taken_by(intergroup_alltoall, kAnyBytes, kScattered.without(Condition::equal_blocks), 64, 64), "linear");
     EXPECT_EQ(taken_by(intergroup_scatter, 8, kSpread.without(Condition::background), 64, 4), "linear")
         << "ranks would wait for one another";
     EXPECT_EQ(taken_by(intergroup_gather, 8, kSpread, 64, 4), "linear");
     EXPECT_EQ(taken_by(intergroup_gather, 8, kTogether, 64, 1), "shared_memory");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kSpread, 64, 4), "two_level");
     EXPECT_EQ(taken_by(intergroup_broadcast, 1 << 20, kScattered, 64, 64), "pipelined");
+    EXPECT_EQ(taken_by(intergroup_reduce, 1 << 20, kScattered, 8, 8), "pipelined");
+    EXPECT_EQ(taken_by(intergroup_allreduce, 64 << 10, kScattered, 15, 15), "pipelined");
+    EXPECT_EQ(taken_by(intergroup_allreduce, 64 << 10, kScattered, 1000, 1000), "reduce_then_broadcast");
     // A chain has as many steps as ranks.
     EXPECT_EQ(taken_by(intergroup_broadcast, 16 << 10, kScattered, 8, 8), "binomial");
     EXPECT_EQ(taken_by(intergroup_broadcast, 16 << 10, kScattered, 1000, 1000), "binomial");

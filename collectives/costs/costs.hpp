@@ -130,7 +130,7 @@ double reduce_scatter_halving(const Scene& scene);
 double reduce_scatter_two_level(const Scene& scene);
 /// If a rank's share of the elements has up to this size, in bytes, the time decides between a ring and log2 n steps. Longer ones go round a
 /// ring: by the estimates it is then hardly slower, and measured it is faster.
-inline constexpr std::uint64_t kComparedShare = 16 << 10;
+inline constexpr std::uint64_t kComparedShare = 8 << 10;
 /// Which of the two a reduce_scatter takes whose ranks are on nodes of their own. (The rules say the same.)
 bool takes_halving(const Scene& scene);
 

@@ -233,7 +233,7 @@ void add_info_command(usage::Command& root) {
     command->add_flag("--algorithms", words->algorithms, "Instead, list the algorithms of the collective operations");
     command
         ->add_option("--explain", words->explained.operation,
-                     "Instead, say which algorithm calls of this operation use, and why; several nodes are taken to be two; "
+                     "Instead, say which algorithm calls of this operation use, and why; for several nodes, two are assumed; "
                      "between two groups, each has half of the ranks, and nodes of its own")
         ->type_name("OPERATION");
     command

@@ -300,7 +300,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_flag("--display-map", words->display_map, "Before the processes start, say which one runs where");
     run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")
         ->type_name("ssh|srun|COMMAND")
-        ->default_str("ssh, in an allocation of Slurm's srun");
+        ->default_str("ssh; srun in an allocation of Slurm");
     run_command
         ->add_option("--fanout", words->fanout, "Let agents start each other in a tree of this width; flat: this command starts all agents")
         ->type_name("N|flat")

@@ -30,11 +30,11 @@ GatherAll fastest(const Operation& op, const Sides& sides, const BothBlocks& blo
     if (on_nodes) scene.nodes_of_group = std::max(nodes_of(sides.own), nodes_of(sides.other));
     const auto is_faster = [&](cost::Estimate one, cost::Estimate other) { return cost::is_less(one(scene), other(scene)); };
     // As the rules for blocks of one size.
-    if (on_nodes && mean <= kLongestBetweenGroupsOnTwoLevels &&
-        !is_faster(&cost::intergroup_root_gathering, &cost::intergroup_two_level) &&
+    if (on_nodes && mean <= kLongestBetweenGroupsOnTwoLevels && !is_faster(&cost::intergroup_root_gathering, &cost::intergroup_two_level) &&
         !is_faster(&cost::intergroup_full_duplex, &cost::intergroup_two_level))
         return &gather_all_two_level;
-    return is_faster(&cost::intergroup_root_gathering, &cost::intergroup_full_duplex) ? &gather_all_root_gathering : &gather_all_full_duplex;
+    return is_faster(&cost::intergroup_root_gathering, &cost::intergroup_full_duplex) ? &gather_all_root_gathering
+                                                                                      : &gather_all_full_duplex;
 }
 
 }  // namespace

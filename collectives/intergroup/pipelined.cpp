@@ -1,13 +1,13 @@
 // Reduce and allreduce between two groups, in pieces. The chain is that of the pipelined reduce (../reduce/pipelined.cpp).
 //
 // Idea: the elements are cut into X pieces. The ranks of a group form a chain that ends at its first rank. Each rank combines a piece with
-// its own as soon as it has received it, and passes the result on. The first rank passes the pieces to the root, or, in an allreduce, to the
-// first rank of the other group. From there they run through that group, from each rank to the next one. Each link carries the elements once
-// in a reduce, and twice in an allreduce: what is combined, and the result. Operands stay in rank order.
+// its own as soon as it has received it, and passes the result on. The first rank passes the pieces to the root, or, in an allreduce, to
+// the first rank of the other group. From there they run through that group, from each rank to the next one. Each link carries the elements
+// once in a reduce, and twice in an allreduce: what is combined, and the result. Operands stay in rank order.
 //
 // Example: p = 2, q = 1, X = 2 pieces that take 1 each, all ranks arrive at 0. Reduce to b0: a1 sends its pieces to a0 until 1 and 2, and
-// a0 sends the sums to b0 until 2 and 3. Allreduce: a0 receives two pieces from a1 and two from b0, until 4. b0 has the sums at 4. a0 passes
-// the last piece of b0 on to a1 until 5.
+// a0 sends the sums to b0 until 2 and 3. Allreduce: a0 receives two pieces from a1 and two from b0, until 4. b0 has the sums at 4. a0
+// passes the last piece of b0 on to a1 until 5.
 #include <algorithm>
 #include <optional>
 #include <vector>

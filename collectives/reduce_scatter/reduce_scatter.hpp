@@ -67,7 +67,8 @@ inline constexpr AlgorithmEntry kReduceScatterAlgorithms[] = {
      .name = "two_level",
      .aliases = {"2l"},
      .algorithm = &reduce_scatter_two_level,
-     .summary = "each rank of a node combines a lane of blocks through its memory; the ranks of a lane exchange these between the nodes",
+     .summary = "each rank of a node combines a share of the blocks through its memory; the ranks with the same share exchange these "
+                "between the nodes",
      .paper = kMultiLane,
      .limits = "every rank waits for all ranks, as the operation demands",
      .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces,

@@ -15,8 +15,8 @@ class Engine;
 class Transfer;
 
 /// A message for which no receive was posted when it came. The number of such messages is bounded: eager ones by credits, landed ones by
-/// the landing budget, and offered ones, whose data stays at the sender, by the limit of offers (Backlog) where they are point to point. The
-/// number of offered messages of collectives depends on the calls that other ranks have begun and this one has not.
+/// the landing budget, and offered ones, whose data stays at the sender, by the limit of offers (Backlog) where they are point to point.
+/// The number of offered messages of collectives depends on the calls that other ranks have begun and this one has not.
 struct EarlyMessage final : transport::Completion {
     enum class Stage : std::uint8_t { held, offered, landing, landed };
 

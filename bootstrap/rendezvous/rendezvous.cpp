@@ -310,12 +310,16 @@ Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& sha
     }
 }
 
-Rendezvous::~Rendezvous() { vanish(); }
+Rendezvous::~Rendezvous() { end_services(); }
 
-void Rendezvous::vanish() noexcept {
+void Rendezvous::end_services() noexcept {
     // The services go first, because the others depend on them: they must see that this process is gone, not only that its rank is.
     implementation_->leader.reset();
     implementation_->root.reset();
+}
+
+void Rendezvous::vanish() noexcept {
+    end_services();
     if (implementation_->member) implementation_->member->vanish();
 }
 

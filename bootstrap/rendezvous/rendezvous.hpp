@@ -77,6 +77,8 @@ class Rendezvous final : public Bootstrap {
     void tell_abort(int code, std::string_view why) noexcept;
 
   private:
+    void end_services() noexcept;
+
     struct Implementation;
     std::unique_ptr<Implementation> implementation_;
 };

@@ -4,8 +4,8 @@
 // each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
 // of its own number, so that not all ranks begin with the same one. If blocks are long, this is done in as many rounds as the larger group
 // has ranks, one after the other. In each round a rank sends to at most one rank, and receives from at most one, so that no two blocks
-// share a port. A block does not land before its round, for the same reason. (A late rank stops the others, but they need its blocks
-// anyway.)
+// share a port. A block does not land before its round, for the same reason. A late rank stops the ranks whose turn it is to exchange with
+// it, and soon all ranks, also those of its own group.
 //
 // Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall, in rounds or not: a0<->b0
 // until 1, a1<->b0 until 2.

@@ -2,8 +2,9 @@
 //
 // Idea: they are the operations of one group that consists of the root and the ranks of the other group. A broadcast goes down a tree or a
 // chain of these ranks. A scatter and a gather are linear, so that no rank waits for a rank that only forwards. In a scatter the blocks
-// leave one after the other, because all of them share the root's port. A reduce combines up a tree in rank order, and the root of the tree
-// sends the result across. The other ranks of the root's group do nothing.
+// leave one after the other, because all of them share the root's port. Where they cannot land early, a late rank stops all ranks that come
+// after it. A reduce combines up a tree in rank order, and the root of the tree sends the result across. The other ranks of the root's group
+// do nothing.
 //
 // Example: root a1, q = 3, a message takes 1. Broadcast: a1->b0 until 1, a1->b1 and b0->b2 until 2. Reduce: b1->b0 until 1, b2->b0 until 2,
 // b0->a1 until 3.

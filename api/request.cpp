@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,8 +20,10 @@ Received collect(std::unique_ptr<Request::Implementation> done) {
     const bool receives = done->transfer && done->transfer->direction == runtime::Transfer::Direction::receive;
     if (!error) return {receives ? done->transfer->received : 0};
     if (done->operation) done->lane().let_words_leave();
-    if (done->operation || error->code() == ErrorCode::timeout) throw Error(*error);
-    throw Error(error->code(), fmt::format("{}: {}", done->describe(), error->what()), error->failed_rank());
+    // Some errors name the request already.
+    const std::string request = done->describe();
+    if (done->operation || std::string_view(error->what()).find(request) != std::string_view::npos) throw Error(*error);
+    throw Error(error->code(), fmt::format("{}: {}", request, error->what()), error->failed_rank());
 }
 
 Nanoseconds deadline_of(Timeout timeout) { return timeout == kForever ? kNever : deadline_after(timeout); }

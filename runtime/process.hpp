@@ -132,7 +132,8 @@ class Process : public std::enable_shared_from_this<Process> {
     /// Only the first call does anything. Throws:
     /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
     /// - Error{peer_failed} if a rank died. If the death is known at the beginning of the call, it does not wait.
-    /// - The Error of a mismatch between calls of which no caller here was told. The job is left in good order before it is thrown.
+    /// - The Error of a call that failed after its caller had left, of which no caller here was told: calls that do not match, or data that
+    ///   was handed over and not delivered. The job is left in good order before it is thrown.
     /// - Error{state} in a forked child.
     void finalize();
     bool finalized() const { return finalized_.load(std::memory_order_relaxed); }

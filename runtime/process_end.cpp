@@ -31,6 +31,7 @@ void Process::finalize() {
     });
     if (!failure && place().size > 1) {
         try {
+            lane_->let_words_leave();  // that calls do not match, for example
             deliver_what_is_left();
             bootstrap_->barrier(meanwhile, settings_.timeout ? Timeout(settings_.timeout) : kForever);
             // Offers that no rank will fetch any more may still be on their way. A rank closes its connections only after all ranks know

@@ -43,10 +43,13 @@ void Announcements::erase_if(Over over) {
     engine_.announces_ = any();
 }
 
+bool Announcements::any_round() const noexcept {
+    return std::any_of(under_way_.begin(), under_way_.end(), [](const Announcement& one) { return one.due != kNever; });
+}
+
 void Announcements::hear(const CommunicatorState& communicator, std::uint64_t from, int rank) {
-    erase_if([&](const Announcement& mine) {
-        return mine.communicator == &communicator && std::pair(from, rank) < std::pair(mine.from, communicator.rank);
-    });
+    for (Announcement& mine : under_way_)
+        if (mine.communicator == &communicator && std::pair(from, rank) < std::pair(mine.from, communicator.rank)) mine.due = kNever;
 }
 
 void Announcements::tell_before_send(int peer) {
@@ -54,18 +57,28 @@ void Announcements::tell_before_send(int peer) {
         const Group& group = *announcement.communicator->group;
         const int rank = group.rank_of(peer);
         const int place = (rank - announcement.communicator->rank + group.size) % group.size;  // so many ranks after this one
-        return rank >= 0 && place > announcement.told && tell(announcement, kAll);
+        if (rank < 0 || place <= announcement.told) return false;
+        if (announcement.due != kNever) return tell(announcement, kAll);
+        std::vector<int>& told = announcement.told_before_send;
+        const auto found = std::lower_bound(told.begin(), told.end(), peer);
+        if (found == told.end() || *found != peer) {
+            told.insert(found, peer);
+            engine_.tell_failed(peer, group.id, announcement.from, announcement.error, 0);
+        }
+        return false;
     });
 }
 
 void Announcements::end(const CommunicatorState& communicator) {
-    erase_if([&](Announcement& announcement) { return announcement.communicator == &communicator && tell(announcement, kAll); });
+    erase_if([&](Announcement& announcement) {
+        return announcement.communicator == &communicator && (announcement.due == kNever || tell(announcement, kAll));
+    });
 }
 
 Nanoseconds Announcements::tick(Nanoseconds now) {
     Nanoseconds next = kNever;
     erase_if([&](Announcement& announcement) {
-        if (now >= announcement.due) {
+        if (announcement.due != kNever && now >= announcement.due) {
             if (tell(announcement, announcement.next_round)) return true;
             announcement.next_round *= 2;
             announcement.due = now + kPause;

@@ -27,9 +27,12 @@ class Announcements {
     explicit Announcements(Engine& engine) noexcept : engine_(engine) {}
 
     bool any() const noexcept { return !under_way_.empty(); }
+    /// Whether this rank has more ranks to tell, and does not leave them to another one.
+    bool any_round() const noexcept;
     /// The communicator has failed here. Tells the first ranks.
     void begin(const CommunicatorState& communicator);
-    /// Another rank of the communicator tells all ranks that it has failed from sequence number `from` on.
+    /// Another rank of the communicator tells all ranks that it has failed from sequence number `from` on. If it is lower, the rest is left
+    /// to it, except for peers to which this rank sends something before.
     void hear(const CommunicatorState& communicator, std::uint64_t from, int rank);
     /// A send to this peer begins: the peer is told first.
     void tell_before_send(int peer);
@@ -45,7 +48,8 @@ class Announcements {
         Error error;
         int told = 0;       ///< So many of the ranks that follow this one.
         int next_round;     ///< So many ranks are told in the next round.
-        Nanoseconds due{};  ///< When the next round begins.
+        Nanoseconds due{};  ///< When the next round begins. kNever: the rest is left to a lower rank.
+        std::vector<int> told_before_send = {};  ///< Of these. World ranks, in ascending order.
     };
     /// Tells this many ranks, or all the rest. Returns whether all have been told.
     bool tell(Announcement& announcement, int most) const;

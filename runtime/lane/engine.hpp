@@ -133,7 +133,7 @@ class alignas(64) Engine final : public transport::Sink {
     Landing& landing() noexcept { return landing_; }
     int rank() const noexcept { return options_.rank; }
     /// Whether messages about failures are still on their way out of this process.
-    bool has_words_under_way() const noexcept { return words_under_way_ > 0 || announces_; }
+    bool has_words_under_way() const noexcept { return words_under_way_ > 0 || (announces_ && announcements_.any_round()); }
     /// Grows by one whenever a Waitable is done.
     std::uint64_t finished() const noexcept { return finished_; }
     std::uint64_t early_messages() const noexcept { return early_.size(); }

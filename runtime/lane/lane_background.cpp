@@ -101,6 +101,7 @@ void Lane::background() {
     Nanoseconds last_event = monotonic_now();
     unsigned idle_looks = 0;
     enum { looking, looking_again, parked, dormant } state = looking;
+    bool looked_again = false;  // without finding anything: the transport may also refuse to arm while it waits for something itself
     const auto is_kept_away = [&] { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; };
 
     while (!stopping_.load()) {
@@ -171,6 +172,7 @@ void Lane::background() {
         }
         tick_if_due(now);
         if (happened) {
+            looked_again = false;
             counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);
             last_event = now;
         }
@@ -180,8 +182,9 @@ void Lane::background() {
         if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet)) {
             if (park()) {
                 state = parked;
+                looked_again = false;
                 counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
-            } else if (!followers_.load(std::memory_order_relaxed)) {
+            } else if (!followers_.load(std::memory_order_relaxed) && !std::exchange(looked_again, true)) {
                 state = looking_again;  // there is work
             }
             last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too

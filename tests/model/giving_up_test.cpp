@@ -95,6 +95,21 @@ TEST(GiveUp, IsToldBeforeWhatComesLater) {
     EXPECT_TRUE(received.done());
     EXPECT_TRUE(stuck.simulation.world(60).is_broken_at(1));
 
+    // Rank 40 has heard of rank 3 and leaves the rest to it. It sends to rank 60 before rank 3 has come to that one.
+    Stuck several(kRanks);
+    several.give_up(40);
+    several.give_up(3);
+    several.simulation.network().run();
+    several.simulation.engine(3).tick(several.simulation.network().now() + 5 * kMillisecond);
+    several.simulation.network().run();
+    ASSERT_FALSE(several.simulation.world(60).is_broken_at(1));
+    Messages more(several.simulation);
+    const auto& received_later = more.receive(60, 40, 1, 8, 0);
+    more.send(40, 60, 1, 8, 0, 0);
+    several.simulation.network().run();
+    EXPECT_TRUE(received_later.done());
+    EXPECT_TRUE(several.simulation.world(60).is_broken_at(1));
+
     Stuck other(kRanks);
     other.give_up(3);
     other.simulation.engine(3).remove(other.simulation.world(3));

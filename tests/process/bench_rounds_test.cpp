@@ -164,7 +164,7 @@ TEST_F(BenchCommand, OtherOperationsBetweenGroupsAreMeasured) {
     expect_refused("bench intergroup_broadcast --ranks 4 --groups 2,1", {"--groups 2,1 of 4 ranks"});
     expect_refused("bench intergroup_broadcast --ranks 1", {"--ranks '1'", "from 2"});
     expect_refused("bench intergroup_barrier --ranks 1", {"--ranks '1'", "from 2"});
-    expect_refused("bench intergroup_reduce --algorithm pipelined", {"pipelined", "binomial"});
+    expect_refused("bench intergroup_reduce --algorithm ring", {"ring", "binomial"});
 }
 
 TEST_F(BenchCommand, ASpoiledResultBetweenGroupsEndsTheRun) {

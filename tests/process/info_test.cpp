@@ -144,8 +144,9 @@ TEST_F(Info, ExplainsCallsBetweenTwoGroups) {
     EXPECT_EQ(reduce.code, 0) << reduce.error;
     EXPECT_EQ(count(reduce.out, "16,one node,"), 2) << reduce.out;
     EXPECT_EQ(count(reduce.out, ",shared_memory,"), 2) << reduce.out;
-    EXPECT_NE(reduce.out.find("16,several nodes,1Mi,two_level,"), std::string::npos) << reduce.out;
-    EXPECT_NE(reduce.out.find("16,a node each,1Mi,binomial,"), std::string::npos) << reduce.out;
+    EXPECT_NE(reduce.out.find("16,several nodes,8,two_level,"), std::string::npos) << reduce.out;
+    EXPECT_NE(reduce.out.find("16,a node each,8,binomial,"), std::string::npos) << reduce.out;
+    EXPECT_NE(reduce.out.find("16,a node each,1Mi,pipelined,"), std::string::npos) << reduce.out;
     expect_refused("info --explain intergroup_reduce --ranks 1", {"--ranks"});
 }
 

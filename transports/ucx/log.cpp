@@ -60,7 +60,7 @@ void take_over_log() {
 
 KeptErrors::KeptErrors(bool interfaces_named) {
     kept.emplace();
-    chosen_by_the_user = interfaces_named;
+    chosen_by_the_user = interfaces_named || std::getenv("UCX_NET_DEVICES");
 }
 KeptErrors::~KeptErrors() {
     kept.reset();

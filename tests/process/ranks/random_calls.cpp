@@ -7,6 +7,7 @@
 
 #include "api/collective.hpp"
 #include "collectives/catalogue.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -166,16 +167,22 @@ void fill_buffers(DrawnCall& call, const Model& model, std::uint64_t round) {
 
 std::string draw_algorithm(Place& place, const Model& model, bool is_planned, Random& same) {
     const int reduction = model.reduction ? static_cast<int>(model.reduction - drawn_reductions().data()) : -1;
+    // Elements of some sizes suit some algorithms only if they fit one piece of node memory.
+    const std::uint64_t blocks = model.row.in_blocks ? static_cast<std::uint64_t>(model.ranks) : 1;
+    const bool is_one_piece = model.bytes * blocks <= runtime::kPieceOfNode;
     const auto number = same();
-    auto [found, is_new] = place.algorithms.try_emplace({model.row.kind, model.has_own_sizes, is_planned, reduction});
+    auto [found, is_new] = place.algorithms.try_emplace({model.row.kind, model.has_own_sizes, is_planned, reduction, is_one_piece});
     if (is_new)
         for (const std::string_view name : collectives::algorithm_names(model.row, collectives::kReal)) try {
                 const CollectiveOptions options{.algorithm = name, .segment_bytes = {}, .timeout = {}};
                 const std::uint64_t bytes = model.has_own_sizes ? kOwnSizes : 8;
-                if (model.reduction)
-                    Collective(place.communicator, model.row.kind, {}, 8, model.reduction->reduction, 0).explain(options, is_planned);
-                else
+                if (model.reduction) {
+                    const Reduction& combined = model.reduction->reduction;
+                    Collective(place.communicator, model.row.kind, {}, model.bytes / combined.element_bytes, combined, 0)
+                        .explain(options, is_planned);
+                } else {
                     Collective(place.communicator, model.row.kind, {}, bytes, 0).explain(options, is_planned);
+                }
                 found->second.emplace_back(name);
             } catch (const Error&) {
             }

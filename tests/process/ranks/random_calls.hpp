@@ -91,7 +91,7 @@ struct UnderWay {
 struct Place {
     Communicator communicator;
     std::string name;
-    std::map<std::tuple<runtime::OperationKind, bool, bool, int>, std::vector<std::string>> algorithms = {};
+    std::map<std::tuple<runtime::OperationKind, bool, bool, int, bool>, std::vector<std::string>> algorithms = {};
 };
 
 /// A size in bytes: mostly short, rarely 3 MB.

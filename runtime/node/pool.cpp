@@ -30,7 +30,8 @@ Pool::~Pool() { landing_.share_budget_with(nullptr); }
 
 bool Pool::enter(Publisher& publisher) {
     collect();
-    if (large_.free.size() < promised_ + kOwn || !landing_.reserve(kOwn * kLargeBytes)) return false;
+    const auto reserves = [&] { return large_.free.size() >= promised_ + kOwn && landing_.reserve(kOwn * kLargeBytes); };
+    if (!reserves() && !(collect_all() && reserves())) return false;
     promised_ += kOwn;
     publisher.held = 0;
     publisher.has_place = true;
@@ -63,6 +64,11 @@ std::uint32_t Pool::take(Class& blocks, Publisher& publisher, bool is_promised) 
 
 std::uint32_t Pool::take_large(Publisher& publisher) {
     collect();
+    const std::uint32_t block = take_large_now(publisher);
+    return block == kNoBlock && collect_all() ? take_large_now(publisher) : block;
+}
+
+std::uint32_t Pool::take_large_now(Publisher& publisher) {
     const bool promised = publisher.has_place && publisher.held < kOwn;
     if (!promised && !may_take_large()) return kNoBlock;
     const std::uint32_t block = take(large_, publisher, promised);
@@ -74,7 +80,9 @@ std::uint32_t Pool::take_large(Publisher& publisher) {
 
 std::uint32_t Pool::take_small(Publisher& publisher) {
     collect();
-    return small_.free.empty() ? take_large(publisher) : take(small_, publisher, false);
+    if (small_.free.empty()) return take_large(publisher);
+    const std::uint32_t block = take(small_, publisher, false);
+    return block == kNoBlock && collect_all() ? take(small_, publisher, false) : block;
 }
 
 void Pool::give_back(std::uint32_t block) noexcept {
@@ -125,19 +133,24 @@ void Pool::free(std::uint32_t block) noexcept {
     if (landing_.over_budget() > 0) drop_spare(landing_.over_budget());
 }
 
+bool Pool::has_been_read(std::uint32_t block) const noexcept {
+    return blocks_[block].published && readers_of(region_.head(block).state.load(std::memory_order_acquire)) == 0;
+}
+
 // Frees the blocks of which all readers have let go. Usually these were published first. Where one reader is late, the pool looks at the
-// blocks of other publications only when no block is free.
+// blocks of other publications only when no block is free, or no budget is left for one (collect_all()).
 void Pool::collect() noexcept {
-    const auto is_free = [&](std::uint32_t block) {
-        return blocks_[block].published && readers_of(region_.head(block).state.load(std::memory_order_acquire)) == 0;
-    };
-    for (; !busy_.empty() && is_free(busy_.front()); busy_.pop_front()) free(busy_.front());
-    if (may_take_large() && !small_.free.empty()) return;
-    std::erase_if(busy_, [&](std::uint32_t block) {
-        if (!is_free(block)) return false;
+    for (; !busy_.empty() && has_been_read(busy_.front()); busy_.pop_front()) free(busy_.front());
+    if (!may_take_large() || small_.free.empty()) collect_all();
+}
+
+bool Pool::collect_all() noexcept {
+    const auto frees = [&](std::uint32_t block) {
+        if (!has_been_read(block)) return false;
         free(block);
         return true;
-    });
+    };
+    return std::erase_if(busy_, frees) > 0;
 }
 
 void Pool::drop_spare(std::uint64_t bytes) noexcept {

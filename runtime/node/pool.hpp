@@ -54,7 +54,7 @@ class Pool final : public Landing::Spare {
     // Landing::Spare: the pages of free blocks. A block that is smaller than a page keeps its memory, and does not count here.
     std::uint64_t spare() const noexcept override { return spare_bytes_; }
     void drop_spare(std::uint64_t bytes) noexcept override;
-    void reclaim() noexcept override { collect(); }
+    void reclaim() noexcept override { collect_all(); }
 
     std::uint32_t free_large() const noexcept { return static_cast<std::uint32_t>(large_.free.size()); }
     std::uint64_t blocks_in_use() const noexcept { return busy_.size(); }
@@ -77,7 +77,10 @@ class Pool final : public Landing::Spare {
     bool is_large(std::uint32_t block) const noexcept { return block >= region_.geometry().small_blocks; }
     Class& class_of(std::uint32_t block) noexcept { return is_large(block) ? large_ : small_; }
     std::uint32_t take(Class& blocks, Publisher& publisher, bool is_promised);
+    std::uint32_t take_large_now(Publisher& publisher);
+    bool has_been_read(std::uint32_t block) const noexcept;
     void collect() noexcept;
+    bool collect_all() noexcept;  ///< Returns whether it has freed any.
     void free(std::uint32_t block) noexcept;
     bool may_take_large() const noexcept { return large_.free.size() > promised_; }
 

@@ -198,6 +198,29 @@ TEST(NodePool, PublishersThatWereLetInAlwaysGoOn) {
     EXPECT_EQ(rank.landing().used(), 0u);
 }
 
+// The block that was published first is not read before the publisher of the others has gone on. There are free blocks, but no budget.
+TEST(NodePool, FreesWhatHasBeenReadWhenTheBudgetIsUsedUp) {
+    OneRank rank(8, 3 * kLargeBytes);
+    Publisher later, earlier;
+    const std::uint32_t unread = rank.pool().take_small(later);
+    ASSERT_NE(unread, kNoBlock);
+    const Link last = rank.pool().publish(unread, kSmallBytes, 1);
+    ASSERT_TRUE(rank.pool().enter(earlier));
+    Link before{};
+    for (int piece = 0; piece < 5; ++piece) {
+        const std::uint32_t block = rank.pool().take_large(earlier);
+        ASSERT_NE(block, kNoBlock) << "piece " << piece;
+        const Link link = rank.pool().publish(block, kLargeBytes, 1);
+        if (piece > 0) rank.read(before);
+        before = link;
+    }
+    rank.read(before);
+    rank.pool().leave(earlier);
+    EXPECT_TRUE(rank.pool().enter(later)) << "what has been read is freed for others, too";
+    rank.pool().leave(later);
+    rank.read(last);
+}
+
 TEST(NodePool, KnowsWhetherEarlierOperationsOfACommunicatorHoldBlocks) {
     OneRank rank(3);
     Publisher one, later, other;

@@ -24,7 +24,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     if (communicator.is_broken_at(from)) return;
     communicator.broken = std::make_unique<Error>(error);
     communicator.broken_from = from;
-    communicator.broken_told = false;
+    // (A caller that was told of a failure from a later call on has been told.)
     active_.for_each([&](Operation& operation) {
         if (&operation.communicator_ != &communicator || operation.sequence() < from || operation.failed()) return;
         communicator.broken_told |= !operation.alone_ || static_cast<const Deputy*>(operation.on_done_context)->has_caller();

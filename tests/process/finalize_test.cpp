@@ -59,7 +59,9 @@ TEST(Decoupled, WhatFailsAfterItWasHandedOverIsTold) {
         for (const std::string told_by : {"call", "end", "dropped"}) {
             const Ended ended = run_ranks(3, {"hands_over_in_vain:" + why + ":" + told_by}, with(environment));
             EXPECT_EQ(ended.code, 0) << why << " " << told_by << "\n" << ended.out << ended.error;
-            EXPECT_TRUE(has(ended.error, "data that a call had handed over was not delivered")) << ended.error;
+            // A receiver that calls something else declines the data. If the sender hears that before it hears why, its send has ended, and
+            // only the mismatch is told.
+            EXPECT_TRUE(why == "mismatch" || has(ended.error, "data that a call had handed over was not delivered")) << ended.error;
         }
 }
 

@@ -23,6 +23,9 @@ constexpr Nanoseconds kLinger = 50'000;
 // this many ticks long. The other intervals stay short: they show whether callers still poll.
 constexpr unsigned kIdleLooks = 8;
 constexpr Nanoseconds kTicksOfLongInterval = 8;
+// Where the transport refuses to arm, there is work, mostly. So many looks follow at once. If they find nothing, the next one waits for a
+// tick.
+constexpr unsigned kLooksAgain = 256;
 // Where no background thread watches the notices, the driving thread looks at them at this interval.
 constexpr Nanoseconds kNoticeInterval = kMillisecond;
 
@@ -101,7 +104,8 @@ void Lane::background() {
     Nanoseconds last_event = monotonic_now();
     unsigned idle_looks = 0;
     enum { looking, looking_again, parked, dormant } state = looking;
-    bool looked_again = false;  // without finding anything: the transport may also refuse to arm while it waits for something itself
+    // So many times in a row, without finding anything: the transport may also refuse to arm while it waits for something itself.
+    unsigned looked_again = 0;
     const auto is_kept_away = [&] { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; };
 
     while (!stopping_.load()) {
@@ -172,7 +176,7 @@ void Lane::background() {
         }
         tick_if_due(now);
         if (happened) {
-            looked_again = false;
+            looked_again = 0;
             counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);
             last_event = now;
         }
@@ -182,9 +186,9 @@ void Lane::background() {
         if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet)) {
             if (park()) {
                 state = parked;
-                looked_again = false;
+                looked_again = 0;
                 counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
-            } else if (!followers_.load(std::memory_order_relaxed) && !std::exchange(looked_again, true)) {
+            } else if (!followers_.load(std::memory_order_relaxed) && looked_again++ < kLooksAgain) {
                 state = looking_again;  // there is work
             }
             last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too

@@ -24,6 +24,10 @@ namespace {
 constexpr std::uint64_t kMostPiecesAtOnce = 4;
 constexpr int kNobody = -1;
 
+bool all_done(const std::vector<Pending>& transfers) {
+    return std::all_of(transfers.begin(), transfers.end(), [](const Pending& one) { return one.done(); });
+}
+
 /// How the elements are cut. The answer is the same on all ranks.
 struct Pieces {
     Pieces(const Operation& op, std::uint64_t bytes, int ranks)
@@ -71,9 +75,7 @@ class Combining {
         outgoing_[at(number_)] = op_.send(after_, piece, kSteps + number_);
         ++number_;
     }
-    bool has_left() const {
-        return complete() && std::all_of(outgoing_.begin(), outgoing_.end(), [](const Pending& one) { return one.done(); });
-    }
+    bool has_left() const { return complete() && all_done(outgoing_); }
 
   private:
     std::size_t at(std::uint64_t number) const { return static_cast<std::size_t>(number % pieces_.window); }
@@ -113,9 +115,7 @@ class Passing {
         ++number_;
         receive_ahead();
     }
-    bool has_left() const {
-        return complete() && std::all_of(outgoing_.begin(), outgoing_.end(), [](const Pending& one) { return one.done(); });
-    }
+    bool has_left() const { return complete() && all_done(outgoing_); }
 
   private:
     std::size_t at(std::uint64_t number) const { return static_cast<std::size_t>(number % pieces_.window); }

@@ -81,6 +81,15 @@ TEST(GiveUp, OfAnyRanksIsToldToAll) {
     }
 }
 
+void expect_told_before_message(Stuck& stuck, int from) {
+    Messages messages(stuck.simulation);
+    const auto& received = messages.receive(60, from, 1, 8, 0);
+    messages.send(from, 60, 1, 8, 0, 0);
+    stuck.simulation.network().run();
+    EXPECT_TRUE(received.done());
+    EXPECT_TRUE(stuck.simulation.world(60).is_broken_at(1));
+}
+
 // What a rank sends after it has given up comes after the news, and so does the end of its communicator.
 TEST(GiveUp, IsToldBeforeWhatComesLater) {
     constexpr int kRanks = 100;
@@ -88,12 +97,7 @@ TEST(GiveUp, IsToldBeforeWhatComesLater) {
     stuck.give_up(3);
     stuck.simulation.network().run();
     EXPECT_GE(stuck.untold(), 0);
-    Messages messages(stuck.simulation);
-    const auto& received = messages.receive(60, 3, 1, 8, 0);
-    messages.send(3, 60, 1, 8, 0, 0);
-    stuck.simulation.network().run();
-    EXPECT_TRUE(received.done());
-    EXPECT_TRUE(stuck.simulation.world(60).is_broken_at(1));
+    expect_told_before_message(stuck, 3);
 
     // Rank 40 has heard of rank 3 and leaves the rest to it. It sends to rank 60 before rank 3 has come to that one.
     Stuck several(kRanks);
@@ -103,12 +107,7 @@ TEST(GiveUp, IsToldBeforeWhatComesLater) {
     several.simulation.engine(3).tick(several.simulation.network().now() + 5 * kMillisecond);
     several.simulation.network().run();
     ASSERT_FALSE(several.simulation.world(60).is_broken_at(1));
-    Messages more(several.simulation);
-    const auto& received_later = more.receive(60, 40, 1, 8, 0);
-    more.send(40, 60, 1, 8, 0, 0);
-    several.simulation.network().run();
-    EXPECT_TRUE(received_later.done());
-    EXPECT_TRUE(several.simulation.world(60).is_broken_at(1));
+    expect_told_before_message(several, 40);
 
     Stuck other(kRanks);
     other.give_up(3);

@@ -80,15 +80,22 @@ oversubscribed() {
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
 # Runs all tests of a program, many of them in each process: the start and the end of a process take longer than most tests. There are more
-# processes than cores, so that all cores are busy until the end.
+# processes than cores, so that all cores are busy until the end. A test in which a process hangs or crashes is named and counts as failed.
 in_shards() { # PROGRAM TESTS-LEFT-OUT
     local code=0 log=$logs/shard${1//\//-} shards=$((4 * jobs))
     rm -f "$log"-*.log
     # shellcheck disable=SC2016 # the inner shell's
     seq 0 $((shards - 1)) | GTEST_TOTAL_SHARDS=$shards xargs -P "$jobs" -I{} sh -c \
-        'GTEST_SHARD_INDEX={} timeout 900 "$0" --gtest_brief=1 --gtest_filter="-$1" >"$2-{}.log" 2>&1' "$1" "$2" "$log" || code=1
-    sed -nE 's/^\[  PASSED  \] ([0-9]+) tests?.*/\1/p' "$log"-*.log | awk '{ sum += $1 } END { printf "[  PASSED  ] %d tests.\n", sum }'
-    cat "$log"-*.log
+        'GTEST_SHARD_INDEX={} timeout 300 "$0" --gtest_filter="-$1" >"$2-{}.log" 2>&1' "$1" "$2" "$log" || code=1
+    awk 'function end_of_file() {
+             if (running != "") { print "[  FAILED  ] " running " did not end: Failure"; failed++ }
+             running = ""
+         }
+         FNR == 1 { end_of_file() }
+         /^\[ RUN      \]/ { running = $4 }
+         / ms\)$/ && /^\[(       OK |  FAILED  |  SKIPPED )\]/ { running = ""; passed += / OK /; failed += / FAILED / }
+         END { end_of_file(); printf "[  PASSED  ] %d tests.\n", passed; if (failed) printf "[  FAILED  ] %d tests\n", failed }' "$log"-*.log
+    grep -hvE '^(\[( RUN      |       OK |-+|=+)\].*|)$' "$log"-*.log
     return "$code"
 }
 

@@ -295,9 +295,10 @@ void locate(const void*, void* into, const void* left, const void* right, std::u
         const bool is_first = (one == other || are_nan) && b.location < a.location;
         // Of two zeros in the same place the one that a minimum or maximum gives.
         const bool is_zero = one == other && b.location == a.location && (kMaximum ? has_sign(one) : has_sign(other));
-        auto taken = is_better || is_first || is_zero ? b : a;
-        if (are_nan && a.location == b.location) taken.value = common_nan(a.value);
-        store<Located<T>>(into, i, taken);
+        // The bytes are moved, because a copied structure may have other bytes between its members.
+        auto* const to = static_cast<Located<T>*>(into) + i;
+        std::memmove(to, static_cast<const Located<T>*>(is_better || is_first || is_zero ? right : left) + i, sizeof *to);
+        if (are_nan && a.location == b.location) to->value = common_nan(a.value);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -132,9 +133,25 @@ TEST_F(Embeddings, ByTwoUniqueIdsAreTwoJobs) {
     for (std::thread& job : jobs) job.join();
 }
 
+/// Waits until all other threads of this process sleep. In a child that is forked while another thread allocates memory, the allocator of
+/// clang 16's address sanitizer is locked for ever.
+void wait_until_others_sleep() {
+    const auto sleep = [] {
+        for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+            if (task.path().filename() == std::to_string(::gettid())) continue;
+            std::string line;
+            std::getline(std::ifstream(task.path() / "stat"), line);
+            if (const auto name_end = line.rfind(')'); name_end != std::string::npos && line.substr(name_end, 3) != ") S") return false;
+        }
+        return true;
+    };
+    while (!sleep()) std::this_thread::sleep_for(1ms);
+}
+
 TEST_F(Embeddings, ByAUniqueIdInAChildOfItsMakerWork) {
     // The child has the memory of the process that made the id, but not its thread. It must neither wait for the thread nor keep the port.
     const UniqueId id = make_unique_id();
+    wait_until_others_sleep();
     const pid_t other = ::fork();
     if (other == 0) {
         try {

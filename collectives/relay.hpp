@@ -2,7 +2,6 @@
 /// The building block of trees and chains: receive a message from one rank and pass it on to others, piece by piece.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -14,17 +13,6 @@ namespace rollcall::collectives {
 using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
-
-/// The number of pieces into which a message of `bytes` bytes is cut. A segment of 0 means that it is not cut.
-inline std::uint64_t segment_count(std::uint64_t bytes, std::uint64_t segment) {
-    return segment == 0 || bytes <= segment ? 1 : (bytes + segment - 1) / segment;
-}
-
-/// One of the pieces into which a message is cut.
-inline transport::Bytes segment_at(transport::Bytes data, std::uint64_t segment, std::uint64_t pieces, std::uint64_t number) {
-    const std::uint64_t offset = pieces == 1 ? 0 : number * segment;
-    return runtime::slice(data, offset, pieces == 1 ? data.size : std::min(segment, data.size - offset));
-}
 
 /// Receives `data` from rank `from` (-1: it is here already) and sends it to the ranks `to`, in that order, in pieces of `segment` bytes. A
 /// piece is passed on as soon as it is here. Uses the steps from `step` on, one for each piece.

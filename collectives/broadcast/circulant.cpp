@@ -11,21 +11,21 @@
 // Example: collectives/schedules/circulant.hpp, 5 ranks and 3 pieces. The ranks leave after 5 rounds; in a chain, after 6.
 #include "collectives/schedules/circulant.hpp"
 #include "collectives/broadcast/broadcast.hpp"
-#include "collectives/relay.hpp"
+#include "collectives/pieces.hpp"
 
 namespace rollcall::collectives {
 
 Task broadcast_circulant(Operation& op) {
     const int n = op.size();
     const auto data = op.arguments().data;
-    const std::uint64_t segment = op.arguments().segment_bytes, pieces = segment_count(data.size, segment);
+    const Pieces pieces(op, data.size, op.arguments().segment_bytes);
     const auto rank_at = [&](int distance) { return static_cast<int>((static_cast<long long>(op.root()) + distance) % n); };
     const Circulant part((op.rank() - op.root() + n) % n, n);
-    for (std::uint64_t number = 0; number < part.rounds(pieces); ++number) {
-        const Circulant::Round round = part.round(pieces, number);
+    for (std::uint64_t number = 0; number < part.rounds(pieces.count()); ++number) {
+        const Circulant::Round round = part.round(pieces.count(), number);
         Pending receiving, sending;
-        if (round.from >= 0) receiving = op.receive(rank_at(round.from), segment_at(data, segment, pieces, round.receives), number);
-        if (round.to >= 0) sending = op.send_awaited(rank_at(round.to), segment_at(data, segment, pieces, round.sends), number);
+        if (round.from >= 0) receiving = op.receive(rank_at(round.from), pieces.of(data, round.receives), number);
+        if (round.to >= 0) sending = op.send_awaited(rank_at(round.to), pieces.of(data, round.sends), number);
         co_await receiving;
         co_await sending;
     }

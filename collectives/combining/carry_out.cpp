@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "collectives/relay.hpp"
+#include "collectives/pieces.hpp"
 
 namespace rollcall::collectives {
 

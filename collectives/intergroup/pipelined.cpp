@@ -16,12 +16,11 @@
 #include "collectives/costs/costs.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/rooted.hpp"
-#include "collectives/relay.hpp"
+#include "collectives/pieces.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
-constexpr std::uint64_t kMostPiecesAtOnce = 4;
 constexpr int kNobody = -1;
 
 bool all_done(const std::vector<Pending>& transfers) {
@@ -29,18 +28,10 @@ bool all_done(const std::vector<Pending>& transfers) {
 }
 
 /// How the elements are cut. The answer is the same on all ranks.
-struct Pieces {
-    Pieces(const Operation& op, std::uint64_t bytes, int ranks)
-        : segment(op.arguments().combiner.whole_elements(cost::chain_segment(scene_of(op.costs(), bytes, ranks, false, 0)))),
-          count(segment_count(bytes, segment)),
-          window(std::min({count, std::uint64_t{op.pieces_under_way()}, kMostPiecesAtOnce})) {}
-    template <class Bytes>
-    Bytes of(Bytes all, std::uint64_t number) const {
-        return count == 1 ? all : runtime::slice(all, number * segment, std::min(segment, all.size - number * segment));
-    }
-    std::uint64_t segment, count;
-    std::uint64_t window;  ///< The number of pieces under way.
-};
+Pieces pieces_of(const Operation& op, std::uint64_t bytes, int ranks) {
+    const std::uint64_t segment = cost::chain_segment(scene_of(op.costs(), bytes, ranks, false, 0));
+    return {op, bytes, op.arguments().combiner.whole_elements(segment)};
+}
 
 /// The pieces that a rank combines with its own and passes on. `before` is kNobody at the beginning of a chain.
 class Combining {
@@ -53,17 +44,16 @@ class Combining {
           before_(before),
           after_(after),
           own_(own),
-          room_(pieces.count == 1 ? own_.size : pieces.segment),
-          memory_(before == kNobody ? 0 : pieces.window * room_, own_),
-          incoming_(pieces.window),
-          outgoing_(pieces.window) {
+          memory_(before == kNobody ? 0 : pieces.room(), own_),
+          incoming_(pieces.window()),
+          outgoing_(pieces.window()) {
         receive_ahead();
     }
-    bool complete() const { return number_ == pieces_.count; }
+    bool complete() const { return number_ == pieces_.count(); }
     bool can_go_on() {
         receive_ahead();
-        if (complete() || !outgoing_[at(number_)].done()) return false;
-        return before_ == kNobody || (number_ < posted_ && incoming_[at(number_)].done());
+        if (complete() || !outgoing_[pieces_.at(number_)].done()) return false;
+        return before_ == kNobody || (number_ < posted_ && incoming_[pieces_.at(number_)].done());
     }
     /// Combines the next piece. Await it, and then pass_on().
     Pending combine() {
@@ -72,28 +62,24 @@ class Combining {
     }
     void pass_on() {
         const transport::ConstBytes piece = before_ == kNobody ? pieces_.of(own_, number_) : transport::ConstBytes(slot(number_));
-        outgoing_[at(number_)] = op_.send(after_, piece, kSteps + number_);
+        outgoing_[pieces_.at(number_)] = op_.send(after_, piece, kSteps + number_);
         ++number_;
     }
     bool has_left() const { return complete() && all_done(outgoing_); }
 
   private:
-    std::size_t at(std::uint64_t number) const { return static_cast<std::size_t>(number % pieces_.window); }
-    transport::Bytes slot(std::uint64_t number) const {
-        return runtime::slice(memory_.bytes(), number % pieces_.window * room_, pieces_.of(own_, number).size);
-    }
+    transport::Bytes slot(std::uint64_t number) const { return pieces_.slot(memory_.bytes(), number); }
     void receive_ahead() {
         if (before_ == kNobody) return;
         // The piece that was in the slot before has left.
-        for (; posted_ < std::min(pieces_.count, number_ + pieces_.window) && outgoing_[at(posted_)].done(); ++posted_)
-            incoming_[at(posted_)] = op_.receive(before_, slot(posted_), kSteps + posted_);
+        for (; posted_ < std::min(pieces_.count(), number_ + pieces_.window()) && outgoing_[pieces_.at(posted_)].done(); ++posted_)
+            incoming_[pieces_.at(posted_)] = op_.receive(before_, slot(posted_), kSteps + posted_);
     }
 
     Operation& op_;
     const Pieces& pieces_;
     int before_, after_;
     transport::ConstBytes own_;
-    std::uint64_t room_;
     Scratch memory_;
     std::uint64_t posted_ = 0, number_ = 0;
     std::vector<Pending> incoming_, outgoing_;
@@ -105,23 +91,23 @@ class Passing {
     static constexpr std::uint64_t kSteps = std::uint64_t{1} << 32;
 
     Passing(Operation& op, const Pieces& pieces, int before, std::uint64_t step, int after)
-        : op_(op), pieces_(pieces), before_(before), after_(after), step_(step), incoming_(pieces.window), outgoing_(pieces.window) {
+        : op_(op), pieces_(pieces), before_(before), after_(after), step_(step), incoming_(pieces.window()), outgoing_(pieces.window()) {
         receive_ahead();
     }
-    bool complete() const { return number_ == pieces_.count; }
-    bool can_go_on() const { return !complete() && incoming_[at(number_)].done() && outgoing_[at(number_)].done(); }
+    bool complete() const { return number_ == pieces_.count(); }
+    bool can_go_on() const { return !complete() && incoming_[pieces_.at(number_)].done() && outgoing_[pieces_.at(number_)].done(); }
     void go_on() {
-        if (after_ != kNobody) outgoing_[at(number_)] = op_.send(after_, pieces_.of(op_.arguments().data, number_), kSteps + number_);
+        if (after_ != kNobody)
+            outgoing_[pieces_.at(number_)] = op_.send(after_, pieces_.of(op_.arguments().data, number_), kSteps + number_);
         ++number_;
         receive_ahead();
     }
     bool has_left() const { return complete() && all_done(outgoing_); }
 
   private:
-    std::size_t at(std::uint64_t number) const { return static_cast<std::size_t>(number % pieces_.window); }
     void receive_ahead() {
-        for (; posted_ < std::min(pieces_.count, number_ + pieces_.window); ++posted_)
-            incoming_[at(posted_)] = op_.receive(before_, pieces_.of(op_.arguments().data, posted_), step_ + posted_);
+        for (; posted_ < std::min(pieces_.count(), number_ + pieces_.window()); ++posted_)
+            incoming_[pieces_.at(posted_)] = op_.receive(before_, pieces_.of(op_.arguments().data, posted_), step_ + posted_);
     }
 
     Operation& op_;
@@ -138,7 +124,7 @@ Task intergroup_reduce_pipelined(Operation& op) {
     const RootedPart part(op);
     if (!part.takes_part()) co_return;
     const std::uint64_t bytes = part.is_root ? op.arguments().data.size : op.arguments().contribution.size;
-    const Pieces pieces(op, bytes, part.others.size + 1);
+    const Pieces pieces = pieces_of(op, bytes, part.others.size + 1);
     if (part.is_root) {
         Passing result(op, pieces, part.others.rank(0), Combining::kSteps, kNobody);
         while (!result.complete()) {
@@ -161,7 +147,7 @@ Task intergroup_reduce_pipelined(Operation& op) {
 Task intergroup_allreduce_pipelined(Operation& op) {
     const Sides sides = sides_of(op);
     transport::ConstBytes own = op.arguments().contribution;
-    const Pieces pieces(op, own.size, op.size());
+    const Pieces pieces = pieces_of(op, own.size, op.size());
     // The result is written while the contribution is read.
     std::optional<Scratch> beside;
     if (own.data && own.data == op.arguments().data.data) {

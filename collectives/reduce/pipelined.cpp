@@ -13,21 +13,17 @@
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
+#include "collectives/pieces.hpp"
 #include "collectives/reduce/reduce.hpp"
-#include "collectives/relay.hpp"
 
 namespace rollcall::collectives {
 namespace {
 
-constexpr std::uint64_t kMostUnderWay = 4;
-
 /// This rank's place in the chain, and the pieces.
 struct Chain {
     explicit Chain(const Operation& op)
-        : size(op.arguments().contribution.size),
-          segment(op.arguments().segment_bytes ? op.arguments().combiner.whole_elements(op.arguments().segment_bytes) : 0),
-          pieces(segment_count(size, segment)),
-          window(std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostUnderWay})) {
+        : pieces(op, op.arguments().contribution.size,
+                 op.arguments().segment_bytes ? op.arguments().combiner.whole_elements(op.arguments().segment_bytes) : 0) {
         const int n = op.size(), top = op.arguments().combiner.is_commutative ? op.root() : 0, place = (op.rank() - top + n) % n;
         is_at_top = place == 0;
         before = place + 1 < n ? (op.rank() + 1) % n : -1;
@@ -36,35 +32,32 @@ struct Chain {
         else if (op.rank() != op.root())
             after = op.root();
     }
-    template <class Bytes>
-    Bytes piece_of(Bytes bytes, std::uint64_t number) const {
-        return pieces == 1 ? bytes : runtime::slice(bytes, number * segment, std::min(segment, bytes.size - number * segment));
-    }
     /// The step of a piece on its way to the next rank. If the chain ends at rank 0 and not at the root, the root receives pieces from two
     /// ranks.
     std::uint64_t step_to_next(std::uint64_t number) const { return is_at_top ? step_across(number) : number; }
-    std::uint64_t step_across(std::uint64_t number) const { return pieces + number; }
+    std::uint64_t step_across(std::uint64_t number) const { return pieces.count() + number; }
 
-    std::uint64_t size, segment, pieces, window;
+    Pieces pieces;
     bool is_at_top = false;
     int before = -1, after = -1;  ///< -1: there is none.
 };
 
 // The part of a rank whose caller has not come.
 Task collect_before_caller(Operation& op, const Chain& chain) {
+    const Pieces& pieces = chain.pieces;
     const auto contribution = op.arguments().contribution;
     const auto combined = runtime::slice(op.arguments().data, 0, contribution.size);
     std::vector<Pending> incoming;
-    std::array<Pending, kMostUnderWay> outgoing;
-    for (std::uint64_t number = 0; number < chain.pieces; ++number)
-        incoming.push_back(op.receive(chain.before, chain.piece_of(combined, number), number));
+    std::array<Pending, Pieces::kMostAtOnce> outgoing;
+    for (std::uint64_t number = 0; number < pieces.count(); ++number)
+        incoming.push_back(op.receive(chain.before, pieces.of(combined, number), number));
     co_await op.arrival();
-    for (std::uint64_t number = 0; number < chain.pieces; ++number) {
-        const auto piece = chain.piece_of(combined, number);
+    for (std::uint64_t number = 0; number < pieces.count(); ++number) {
+        const auto piece = pieces.of(combined, number);
         co_await incoming[number];
-        co_await op.combine(piece, chain.piece_of(contribution, number), piece);
-        co_await outgoing[number % chain.window];
-        outgoing[number % chain.window] = op.send(chain.after, piece, chain.step_to_next(number));
+        co_await op.combine(piece, pieces.of(contribution, number), piece);
+        co_await outgoing[pieces.at(number)];
+        outgoing[pieces.at(number)] = op.send(chain.after, piece, chain.step_to_next(number));
     }
     co_await op.all_of(outgoing);
 }
@@ -79,37 +72,35 @@ Task reduce_pipelined(Operation& op) {
         co_return;
     }
     const Chain chain(op);
+    const Pieces& pieces = chain.pieces;
     if (!op.has_arrived()) {
         co_await collect_before_caller(op, chain);
         co_return;
     }
     std::vector<Pending> across;
     if (op.rank() == op.root() && !chain.is_at_top)
-        for (std::uint64_t number = 0; number < chain.pieces; ++number)
-            across.push_back(op.receive(0, chain.piece_of(data, number), chain.step_across(number)));
+        for (std::uint64_t number = 0; number < pieces.count(); ++number)
+            across.push_back(op.receive(0, pieces.of(data, number), chain.step_across(number)));
 
-    const std::uint64_t room = chain.pieces == 1 ? contribution.size : chain.segment;
-    const Scratch memory(chain.before >= 0 ? chain.window * room : 0, contribution);
-    std::array<Pending, kMostUnderWay> incoming, outgoing;
-    const auto slot = [&](std::uint64_t number) {
-        return runtime::slice(memory.bytes(), number % chain.window * room, chain.piece_of(contribution, number).size);
-    };
+    const Scratch memory(chain.before >= 0 ? pieces.room() : 0, contribution);
+    std::array<Pending, Pieces::kMostAtOnce> incoming, outgoing;
+    const auto slot = [&](std::uint64_t number) { return pieces.slot(memory.bytes(), number); };
     std::uint64_t posted = 0;
-    for (std::uint64_t number = 0; number < chain.pieces; ++number) {
-        auto piece = chain.piece_of(contribution, number);
+    for (std::uint64_t number = 0; number < pieces.count(); ++number) {
+        auto piece = pieces.of(contribution, number);
         if (chain.before >= 0) {
-            for (; posted < std::min(chain.pieces, number + chain.window); ++posted) {
-                co_await outgoing[posted % chain.window];  // the piece that was in this slot before has left
-                incoming[posted % chain.window] = op.receive(chain.before, slot(posted), posted);
+            for (; posted < std::min(pieces.count(), number + pieces.window()); ++posted) {
+                co_await outgoing[pieces.at(posted)];  // the piece that was in this slot before has left
+                incoming[pieces.at(posted)] = op.receive(chain.before, slot(posted), posted);
             }
-            co_await incoming[number % chain.window];
-            const transport::Bytes into = chain.after < 0 ? chain.piece_of(data, number) : slot(number);
+            co_await incoming[pieces.at(number)];
+            const transport::Bytes into = chain.after < 0 ? pieces.of(data, number) : slot(number);
             co_await op.combine(into, piece, slot(number));
             piece = into;
         }
         if (chain.after < 0) continue;
-        co_await outgoing[number % chain.window];
-        outgoing[number % chain.window] = op.send(chain.after, piece, chain.step_to_next(number));
+        co_await outgoing[pieces.at(number)];
+        outgoing[pieces.at(number)] = op.send(chain.after, piece, chain.step_to_next(number));
     }
     co_await op.all_of(outgoing);
     co_await op.all_of(across);

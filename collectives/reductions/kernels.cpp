@@ -296,9 +296,12 @@ void locate(const void*, void* into, const void* left, const void* right, std::u
         // Of two zeros in the same place the one that a minimum or maximum gives.
         const bool is_zero = one == other && b.location == a.location && (kMaximum ? has_sign(one) : has_sign(other));
         // The bytes are moved, because a copied structure may have other bytes between its members.
-        auto* const to = static_cast<Located<T>*>(into) + i;
-        std::memmove(to, static_cast<const Located<T>*>(is_better || is_first || is_zero ? right : left) + i, sizeof *to);
-        if (are_nan && a.location == b.location) to->value = common_nan(a.value);
+        const std::uint64_t offset = i * sizeof(Located<T>);
+        auto* const to = static_cast<char*>(into) + offset;
+        std::memmove(to, static_cast<const char*>(is_better || is_first || is_zero ? right : left) + offset, sizeof(Located<T>));
+        if (!are_nan || a.location != b.location) continue;
+        const T nan = common_nan(a.value);
+        std::memcpy(to + offsetof(Located<T>, value), &nan, sizeof nan);
     }
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 
 #include "collectives/combining/combining.hpp"
+#include "collectives/pieces.hpp"
 #include "collectives/scan/scan.hpp"
 
 namespace rollcall::collectives {
@@ -18,8 +19,6 @@ namespace {
 
 using transport::Bytes;
 using transport::ConstBytes;
-
-constexpr std::uint64_t kMostPiecesUnderWay = 4;
 
 }  // namespace
 
@@ -29,36 +28,27 @@ Task scan_linear(Operation& op) {
     const auto data = op.arguments().data;
     const bool is_first = rank == 0, is_last = rank + 1 == op.size(), exclusive = is_exclusive(op);
     const std::uint64_t asked = op.arguments().segment_bytes;
-    const std::uint64_t segment = asked ? op.arguments().combiner.whole_elements(asked) : 0;
-    const std::uint64_t pieces = segment_count(contribution.size, segment);
-    const auto piece_of = [&](auto bytes, std::uint64_t number) {
-        return pieces == 1 ? bytes : runtime::slice(bytes, number * segment, std::min(segment, bytes.size - number * segment));
-    };
-    const std::uint64_t window = std::min({pieces, std::uint64_t{op.pieces_under_way()}, kMostPiecesUnderWay});
-    const std::uint64_t room = pieces == 1 ? contribution.size : segment;
+    const Pieces pieces(op, contribution.size, asked ? op.arguments().combiner.whole_elements(asked) : 0);
     // In an exclusive scan, what comes is the result. But it must not be written over elements that are still to be combined with it.
     const bool comes_aside = !exclusive || is_in_place(op);
-    const Scratch aside(!is_first && comes_aside ? window * room : 0, contribution);
-    const Scratch sums(!is_first && !is_last && exclusive ? window * room : 0, contribution);
-    const auto slot = [&](const Scratch& memory, std::uint64_t number) {
-        return runtime::slice(memory.bytes(), number % window * room, piece_of(contribution, number).size);
-    };
-    const auto come = [&](std::uint64_t number) { return comes_aside ? slot(aside, number) : piece_of(data, number); };
+    const Scratch aside(!is_first && comes_aside ? pieces.room() : 0, contribution);
+    const Scratch sums(!is_first && !is_last && exclusive ? pieces.room() : 0, contribution);
+    const auto come = [&](std::uint64_t number) { return comes_aside ? pieces.slot(aside.bytes(), number) : pieces.of(data, number); };
 
-    std::array<Pending, kMostPiecesUnderWay> incoming, outgoing;
+    std::array<Pending, Pieces::kMostAtOnce> incoming, outgoing;
     std::uint64_t posted = 0;
-    for (std::uint64_t number = 0; number < pieces; ++number) {
-        const ConstBytes own = piece_of(contribution, number);
-        const Bytes result = piece_of(data, number);
+    for (std::uint64_t number = 0; number < pieces.count(); ++number) {
+        const ConstBytes own = pieces.of(contribution, number);
+        const Bytes result = pieces.of(data, number);
         ConstBytes prefix = own;
-        Pending& leaving = outgoing[number % window];
+        Pending& leaving = outgoing[pieces.at(number)];
         if (!is_first) {
-            for (; posted < std::min(pieces, number + window); ++posted)
-                incoming[posted % window] = op.receive(rank - 1, come(posted), posted);
-            co_await incoming[number % window];
+            for (; posted < std::min(pieces.count(), number + pieces.window()); ++posted)
+                incoming[pieces.at(posted)] = op.receive(rank - 1, come(posted), posted);
+            co_await incoming[pieces.at(number)];
             if (!exclusive || !is_last) {
                 co_await leaving;  // the piece that was in the same memory before
-                const Bytes sum = exclusive ? slot(sums, number) : result;
+                const Bytes sum = exclusive ? pieces.slot(sums.bytes(), number) : result;
                 co_await op.combine(sum, come(number), own);
                 prefix = sum;
             }

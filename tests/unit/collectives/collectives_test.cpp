@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "collectives/catalogue.hpp"
-#include "collectives/relay.hpp"
+#include "collectives/pieces.hpp"
 #include "collectives/selection.hpp"
 #include "collectives/trees/binomial.hpp"
 

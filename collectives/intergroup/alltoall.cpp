@@ -1,39 +1,19 @@
-// Allreduce and alltoall between two groups. MPI: A Message-Passing Interface Standard 4.1, section 6.2.3.
+// Alltoall between two groups. MPI: A Message-Passing Interface Standard 4.1, section 6.2.3.
 //
-// Idea: for an allreduce, each group combines its elements up a tree in rank order. The roots of the two trees exchange the results, and
-// each broadcasts what it got. In an alltoall, each rank of a group sends a block to each rank of the other group. It begins with the rank
-// of its own number, so that not all ranks begin with the same one. If blocks are long, this is done in as many rounds as the larger group
-// has ranks, one after the other. In each round a rank sends to at most one rank, and receives from at most one, so that no two blocks
-// share a port. A block does not land before its round, for the same reason. A late rank stops the ranks whose turn it is to exchange with
-// it, and soon all ranks, also those of its own group.
+// Idea: each rank of a group sends a block to each rank of the other group. It begins with the rank of its own number, so that not all
+// ranks begin with the same one. If blocks are long, this is done in as many rounds as the larger group has ranks, one after the other. In
+// each round a rank sends to at most one rank, and receives from at most one, so that no two blocks share a port. A block does not land
+// before its round, for the same reason. A late rank stops the ranks whose turn it is to exchange with it, and soon all ranks, also those
+// of its own group.
 //
-// Example: p = 2, q = 1, a message takes 1. Allreduce: a1->a0 until 1, a0<->b0 until 2, a0->a1 until 3. Alltoall, in rounds or not: a0<->b0
-// until 1, a1<->b0 until 2.
+// Example: p = 2, q = 1, a message takes 1. In rounds or not: a0<->b0 until 1, a1<->b0 until 2.
 #include <algorithm>
 #include <vector>
 
-#include "collectives/combining/combining.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/sides.hpp"
 
 namespace rollcall::collectives {
-
-Task intergroup_allreduce_reduce_then_broadcast(Operation& op) {
-    constexpr std::uint64_t kUp = 0, kAcross = 1, kDown = 2;
-    const Sides sides = sides_of(op);
-    const auto contribution = op.arguments().contribution;
-    const bool is_top = sides.member == 0;
-    const Scratch combined(is_top ? contribution.size : 0, contribution);
-    co_await combine_up_tree(op, sides.own, sides.member, combined.bytes(), kUp);
-    if (is_top) {
-        const auto received = op.receive(sides.other.rank(0), op.arguments().data, kAcross);
-        co_await op.send(sides.other.rank(0), combined.bytes(), kAcross);
-        co_await received;
-    }
-    const Members others{.first = sides.own.first + 1, .size = sides.own.size - 1};
-    co_await broadcast_to(op, sides.own.rank(0), others, op.arguments().data, kDown);
-}
-
 namespace {
 
 /// The block that belongs to a member of the other group.

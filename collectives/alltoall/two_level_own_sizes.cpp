@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "collectives/alltoall/two_level.hpp"
@@ -230,20 +231,25 @@ Task lead(Operation& op, const Levels& levels, const Counts& counts, bool are_kn
     co_await exchange_blocks(op, levels, between, told, outgoing.bytes(), incoming.bytes());
     at = beginnings(from, ranks);
     const std::vector<Bytes> own_blocks = blocks_for(from, ranks, 0, incoming.bytes(), at);
+    std::vector<Pending> sends;
+    std::vector<Scratch> sent;
     for (std::size_t place = 1; place < ranks; ++place) {
         const std::vector<Bytes> blocks = blocks_for(from, ranks, place, incoming.bytes(), at);
         std::uint64_t size = 0;
         for (const Bytes& block : blocks) size += block.size;
-        const Scratch packed(size, own);
+        Scratch packed(size, own);
         std::uint64_t end = 0;
         for (const Bytes& block : blocks) {
             co_await op.copy(runtime::slice(packed.bytes(), end, block.size), block);
             end += block.size;
         }
         const Among node(op, levels.here(), 0, 0, op.arguments(), kHandOut);
-        co_await publish_all(op, static_cast<int>(place), packed.bytes());
+        const std::size_t before = sends.size();
+        co_await publish_for_one(op, static_cast<int>(place), packed.bytes(), sends);
+        if (sends.size() > before) sent.push_back(std::move(packed));
     }
     for (std::size_t i = 0; i < own_blocks.size(); ++i) co_await op.copy(places[i], own_blocks[i]);
+    co_await op.all_of(sends);
 }
 
 /// `are_known`: all nodes know the sizes of all blocks.

@@ -93,12 +93,11 @@ Task exchange_short(Operation& op, const ShortMoves& moves, std::uint64_t size) 
 
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step) {
     if (out.publication.by_message()) {
-        out.is_sent = true;
         send_to_readers(op, out.to, out.data, step, sends);
-    } else {
-        if (!out.publication.is_in_place()) co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
-        out.publication.publish();
+    } else if (!out.publication.is_in_place()) {
+        co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
     }
+    out.publication.publish();
 }
 
 namespace {
@@ -170,31 +169,31 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
     co_await all_read(op, outgoing);
 }
 
-Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, InPlace in_place) {
+/// Null `sends_of_caller`: awaits the messages.
+Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, InPlace in_place,
+             std::vector<Pending>* sends_of_caller = nullptr) {
+    std::vector<Pending> sends;
     Publication out(op, to, data.size, publisher);
     out.try_in_place(data, in_place);
     while (!out.complete()) {
         co_await op.until([&] { return out.has_room(); });
-        if (out.by_message()) break;
-        if (!out.is_in_place()) co_await op.copy(out.room(), out.next_of(data));
+        if (out.by_message())
+            send_to_readers(op, to, data, kPublishedStep, sends_of_caller ? *sends_of_caller : sends);
+        else if (!out.is_in_place())
+            co_await op.copy(out.room(), out.next_of(data));
         out.publish();
     }
     co_await op.until([&] { return out.is_read(); });
-    if (!out.by_message()) co_return;
-    std::vector<Pending> sends;
-    send_to_readers(op, to, data, kPublishedStep, sends);
     co_await op.all_of(sends);
 }
 
 }  // namespace
 
-Task publish_rest(Operation& op, Outgoing& out) {
-    std::vector<Pending> sends;
+Task publish_rest(Operation& op, Outgoing& out, std::vector<Pending>& sends) {
     while (!out.has_left()) {
         co_await op.until([&] { return out.can_go_on(); });
         co_await go_on(op, out, sends);
     }
-    co_await op.all_of(sends);
 }
 
 Task publish_and_copy(Operation& op, bool for_everybody, BlockFor block) {
@@ -212,18 +211,23 @@ Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher pu
     return publish(op, to, data, publisher, InPlace::nothing);
 }
 
+Task publish_for_one(Operation& op, int to, transport::ConstBytes data, std::vector<Pending>& sends) {
+    return publish(op, to, data, Publisher::leaves, InPlace::nothing, &sends);
+}
+
 Task publish_first(Operation& op, int to, transport::ConstBytes data, Publisher publisher, PublishedMessages& messages) {
     Publication out(op, to, data.size, publisher);
     while (!out.complete()) {
         co_await op.until([&] { return out.has_room(); });
-        if (out.by_message()) break;
-        co_await op.copy(out.room(), out.next_of(data));
+        if (out.by_message()) {
+            messages.data.emplace(data.size, data);
+            co_await op.copy(messages.data->bytes(), data);
+            send_to_readers(op, to, messages.data->bytes(), kPublishedStep, messages.sends);
+        } else {
+            co_await op.copy(out.room(), out.next_of(data));
+        }
         out.publish();
     }
-    if (!out.by_message()) co_return;
-    messages.data.emplace(data.size, data);
-    co_await op.copy(messages.data->bytes(), data);
-    send_to_readers(op, to, messages.data->bytes(), kPublishedStep, messages.sends);
 }
 
 Task publish_last(Operation& op, int to, transport::ConstBytes data) {

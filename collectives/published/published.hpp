@@ -45,13 +45,12 @@ struct Outgoing {
         : publication(op, its_reader, its_data.size, publisher), to(its_reader), data(its_data) {
         publication.try_in_place(data, in_place);
     }
-    /// Whether it is published, or its messages have begun to leave. (by_message() stays true, so `is_sent` says whether they have begun.)
-    bool has_left() const { return publication.by_message() ? is_sent : publication.complete(); }
+    /// Whether it is published, or its messages have begun to leave.
+    bool has_left() const { return publication.complete(); }
     bool can_go_on() { return !has_left() && publication.has_room(); }
     Publication publication;
     int to;
     transport::ConstBytes data;
-    bool is_sent = false;
 };
 /// Waits until the readers have read what was published in place.
 template <class Outgoings>
@@ -107,11 +106,14 @@ auto* find_ready(Uses& uses) {
     return found == uses.end() ? nullptr : &*found;
 }
 
-/// Publishes what is left of it, or sends it, as room becomes free.
-Task publish_rest(Operation& op, Outgoing& out);
+/// Publishes what is left of it, or begins to send it, as room becomes free. Await `sends` afterwards.
+Task publish_rest(Operation& op, Outgoing& out, std::vector<Pending>& sends);
 
 /// Publishes all of `data` for rank `to`, kEverybody or kHigherRanks, as room becomes free.
 Task publish_all(Operation& op, int to, transport::ConstBytes data, Publisher publisher = Publisher::leaves);
+/// The same for one of several readers. Messages have only begun to leave: await `sends` after the last reader, so that one that is late
+/// does not delay the others. `data` must stay as it is until then.
+Task publish_for_one(Operation& op, int to, transport::ConstBytes data, std::vector<Pending>& sends);
 
 /// Messages that carry what a rank has published, with the data that they carry.
 struct PublishedMessages {

@@ -129,11 +129,13 @@ Task reduce_scatter_two_level(Operation& op) {
                            has_blocks_of_others ? blocks.bytes() : arguments.data);
     if (!has_blocks_of_others) co_return;
     const std::uint64_t bytes = op.call().bytes;
+    std::vector<Pending> sends;
     for (int other = place + order.lanes(), number = 1; other < ranks; other += order.lanes(), ++number) {
         const Among node(op, here, place, 0, arguments, kResultSteps);
-        co_await publish_all(op, other, runtime::slice(blocks.bytes(), static_cast<std::uint64_t>(number) * bytes, bytes));
+        co_await publish_for_one(op, other, runtime::slice(blocks.bytes(), static_cast<std::uint64_t>(number) * bytes, bytes), sends);
     }
     co_await op.copy(arguments.data, runtime::slice(blocks.bytes(), 0, bytes));
+    co_await op.all_of(sends);
 }
 
 }  // namespace rollcall::collectives

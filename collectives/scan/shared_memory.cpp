@@ -73,16 +73,23 @@ Task pass_along(Operation& op) {
     if (!is_first) in.emplace(op, rank - 1, false, size);
     if (!is_last) out.emplace(op, rank + 1, size);
     const auto piece_of = [&](auto all, ConstBytes come) { return runtime::slice(all, in->offset(), come.size); };
+    const ConstBytes passed_on = is_first ? contribution : ConstBytes(sum);
+    Pending message;
+    std::uint64_t ready = in ? 0 : size;  // bytes of it
     bool has_room = false;
     const auto can_go_on = [&] {
-        const std::uint64_t ready = in ? in->offset() : size;
-        has_room = out && !out->complete() && ready >= std::min(size, out->offset() + runtime::kPieceOfNode) && out->has_room();
+        const auto is_ready = [&] { return ready >= (out->by_message() ? size : std::min(size, out->offset() + runtime::kPieceOfNode)); };
+        // (There may be no room for the first piece, and a message has them all.)
+        has_room = out && !out->complete() && is_ready() && out->has_room() && is_ready();
         return has_room || (in && !in->complete() && in->is_here());
     };
     while ((in && !in->complete()) || (out && !out->complete())) {
         co_await op.until(can_go_on);
-        if (has_room && !out->by_message()) {
-            co_await op.copy(out->room(), out->next_of(is_first ? contribution : ConstBytes(sum)));
+        if (has_room) {
+            if (out->by_message())
+                message = op.send(rank + 1, passed_on, kPublishedStep);
+            else
+                co_await op.copy(out->room(), out->next_of(passed_on));
             out->publish();
         }
         if (!in || in->complete() || !in->is_here()) continue;
@@ -90,12 +97,14 @@ Task pass_along(Operation& op) {
         const ConstBytes come = in->bytes();
         if (!by_message) co_await take(op, come, piece_of(contribution, come), piece_of(sum, come), piece_of(data, come));
         if (!in->let_go()) co_await op.failure();
-        if (!by_message) continue;
-        const Scratch received(size, contribution);
-        co_await op.receive(rank - 1, received.bytes(), kPublishedStep);
-        co_await take(op, received.bytes(), contribution, sum, data);
+        if (by_message) {
+            const Scratch received(size, contribution);
+            co_await op.receive(rank - 1, received.bytes(), kPublishedStep);
+            co_await take(op, received.bytes(), contribution, sum, data);
+        }
+        ready = in->offset();
     }
-    if (out && out->by_message()) co_await op.send(rank + 1, is_first ? contribution : ConstBytes(sum), kPublishedStep);
+    co_await message;
     if (is_first && !exclusive) co_await copy_own(op, data, contribution);
 }
 

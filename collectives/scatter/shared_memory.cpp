@@ -22,11 +22,13 @@ namespace {
 int rank_after_root(const Operation& op, int places) { return (op.root() + places) % op.size(); }
 
 Task write_short(Operation& op) {
+    std::vector<Pending> sends;
     for (int i = 1; i < op.size(); ++i) {
         const int rank = rank_after_root(op, i);
-        co_await publish_all(op, rank, block_of(op, rank));
+        co_await publish_for_one(op, rank, block_of(op, rank), sends);
     }
     co_await copy_own(op, op.arguments().result, block_of(op, op.rank()));
+    co_await op.all_of(sends);
 }
 
 Task offer_and_write(Operation& op) {
@@ -35,16 +37,17 @@ Task offer_and_write(Operation& op) {
         const int rank = rank_after_root(op, i);
         outgoing.add(op, rank, block_of(op, rank), Publisher::leaves, InPlace::offered);
     }
-    std::vector<Pending> none;
+    std::vector<Pending> sends;
     for (Outgoing& out : outgoing)
-        if (out.publication.is_in_place() && out.can_go_on()) co_await go_on(op, out, none);
-    for (Outgoing& out : outgoing) co_await publish_rest(op, out);
+        if (out.publication.is_in_place() && out.can_go_on()) co_await go_on(op, out, sends);
+    for (Outgoing& out : outgoing) co_await publish_rest(op, out, sends);
     co_await copy_own(op, op.arguments().result, block_of(op, op.rank()));
     for (Outgoing& out : outgoing) {
         if (out.publication.is_read() || op.stays()) continue;
         co_await op.give_way();
-        if (out.publication.take_back()) co_await publish_rest(op, out);
+        if (out.publication.take_back()) co_await publish_rest(op, out, sends);
     }
+    co_await op.all_of(sends);
     co_await all_read(op, outgoing);
 }
 

@@ -148,15 +148,18 @@ bool Publication::has_room() {
     }
     // The readers of the blocks that others hold may wait for this operation, or for a message that takes the budget.
     if (offset_ > 0 || memory.pool().holds_blocks_of_earlier(publisher_)) return false;
-    by_message_ = complete_ = true;
+    by_message_ = true;
     memory.pool().leave(publisher_);
-    show(node::kByMessage);
     return true;
 }
 
 ConstBytes Publication::next_of(ConstBytes all) const noexcept { return slice(all, offset_, piece_); }
 
 void Publication::publish() {
+    if (by_message_) {
+        complete_ = true;
+        return show(node::kByMessage);
+    }
     node::NodeMemory& memory = *operation_.engine().node();
     const bool is_first = offset_ == 0;
     const std::uint32_t block_before = last_block_;
@@ -198,10 +201,10 @@ void Publication::look_for_other_calls() const {
     }
 }
 
-bool Publication::awaits(int rank) const noexcept { return (complete_ ? !is_read() : !into_) && is_for(rank); }
+bool Publication::awaits(int rank) const noexcept { return (complete_ ? !is_read() : !into_ && !by_message_) && is_for(rank); }
 
 bool Publication::is_kept_by(const node::NodeMemory::Claim& claim) const noexcept {
-    if (complete_ || into_) return false;
+    if (complete_ || into_ || by_message_) return false;
     // It waits for its entry, or for blocks of its pool.
     return claimed_ ? claim.group->id == publisher_.communicator && claim.sequence < publisher_.sequence : claim.entry == &entry_;
 }
@@ -251,11 +254,10 @@ bool Reading::find() {
 }
 
 void Reading::fail(std::string_view what, std::string_view remedy, int reason) {
-    operation_.engine().break_communicator(
-        operation_.communicator(), operation_.sequence(),
-        Error(ErrorCode::state,
-              fmt::format("{}: {}: {}. {}", operation_.describe(), what, std::generic_category().message(reason), remedy)),
-        true);
+    operation_.engine().break_communicator(operation_.communicator(), operation_.sequence(),
+                                           Error(ErrorCode::state, fmt::format("{}: {}: {}. {}", operation_.describe(), what,
+                                                                               std::generic_category().message(reason), remedy)),
+                                           true);
 }
 
 bool Reading::reach() {

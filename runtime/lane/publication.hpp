@@ -136,13 +136,14 @@ class Publication final : public NodeUse {
 
     /// Whether the next piece can be written now, in which case its room is taken, or the data must go by message (by_message()).
     bool has_room();
-    /// There is no room for any of the data, and nothing is to be published: send the data to the readers.
+    /// There is no room for any of the data: send it to the readers by messages, and then call publish(). (A reader that is told waits for
+    /// its message and does nothing else meanwhile. If it were told before the message is on its way, two ranks could wait for each other.)
     bool by_message() const noexcept { return by_message_; }
     /// Where the next piece is to be written, unless it is published in place.
     transport::Bytes room() const noexcept { return {into_, piece_}; }
     /// The piece of `all` that is to be written there.
     transport::ConstBytes next_of(transport::ConstBytes all) const noexcept;
-    /// The piece is written: shows it to its readers.
+    /// The piece is written, or the messages have been sent: tells the readers.
     void publish();
 
   private:

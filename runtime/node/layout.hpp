@@ -68,8 +68,8 @@ struct alignas(64) Entry {
     Link first;
 
     alignas(64) std::atomic<State> state;
-    static constexpr std::size_t kInline = 56;
-    std::byte data[kInline];
+    static constexpr std::size_t kInline = 48;
+    alignas(16) std::byte data[kInline];  ///< Functions of the program combine elements where they stand.
 };
 static_assert(sizeof(Entry) == 128);
 

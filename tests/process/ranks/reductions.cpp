@@ -1,6 +1,7 @@
 /// \file
 /// Scenarios of the operations that combine: each function in its forms, operators and functions of the program, and what is refused.
 #include <algorithm>
+#include <atomic>
 #include <complex>
 #include <cstdint>
 #include <functional>
@@ -15,7 +16,7 @@
 namespace rollcall::test {
 namespace {
 
-struct Affine {
+struct alignas(16) Affine {
     std::int64_t a, b;
     bool operator==(const Affine&) const = default;
 };
@@ -23,6 +24,16 @@ constexpr auto kCompose = [](const Affine& left, const Affine& right) noexcept {
     return Affine{left.a * right.a % 1009, (left.a * right.b + left.b) % 1009};
 };
 Affine affine_of(int rank, int i) { return {rank + 2, 3 * rank + i}; }
+
+/// Composes elements where they stand, as functions of C programs do.
+std::atomic<bool> are_misaligned = false;
+void compose_in_place(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+    for (const void* buffer : {static_cast<const void*>(into), left, right})
+        if (reinterpret_cast<std::uintptr_t>(buffer) % alignof(Affine) != 0) are_misaligned = true;
+    if (are_misaligned) return;
+    for (std::uint64_t i = 0; i < count; ++i)
+        static_cast<Affine*>(into)[i] = kCompose(static_cast<const Affine*>(left)[i], static_cast<const Affine*>(right)[i]);
+}
 
 }  // namespace
 
@@ -139,6 +150,8 @@ ROLLCALL_SCENARIO(reductions) {
     check(bits == (1u << n) - 1, "the bits are {}", bits);
 
     // A function of the program, in rank order, with each algorithm that supports it.
+    Reduction composed = reduction_of<Affine>(kCompose);
+    composed.combine = &compose_in_place;
     for (const collectives::OperationRow& row : collectives::operations()) {
         if (!row.combines) continue;
         for (const std::string_view algorithm :
@@ -153,8 +166,9 @@ ROLLCALL_SCENARIO(reductions) {
                     for (int rank = 1; rank < ranks; ++rank) expected.back() = kCompose(expected.back(), affine_of(rank, i));
                 }
                 const Collective call(world, row.kind, {.contribution = data.data(), .data = result.data()},
-                                      static_cast<std::uint64_t>(count), reduction_of<Affine>(kCompose), row.has_root ? n / 2 : 0);
+                                      static_cast<std::uint64_t>(count), composed, row.has_root ? n / 2 : 0);
                 call.call({.algorithm = algorithm, .segment_bytes = 1000, .timeout = {}});
+                check(!are_misaligned, "{} {} combines elements that are misaligned", name(row.kind), algorithm);
                 if (scene.rank == its_root && ranks > 0)
                     check(result == expected, "{} {} of {} elements does not keep the order", name(row.kind), algorithm, count);
             }

@@ -25,4 +25,9 @@ Task scatter_binomial(Operation& op) {
     co_await scatter_tree(op, places);
 }
 
+std::uint64_t scatter_binomial_passes_on(std::uint64_t bytes, int root, int rank, const runtime::Group& group) {
+    const HalvingPlace place = halving_place(group.size, root, rank);
+    return rank == root || place.children.empty() ? 0 : bytes * static_cast<std::uint64_t>(place.blocks);
+}
+
 }  // namespace rollcall::collectives

@@ -23,6 +23,7 @@ Task scatter_sorted_binomial(Operation& op);
 Task scatter_background_sorted_linear(Operation& op);
 Task scatter_background_sorted_binomial(Operation& op);
 Task scatter_online_linear(Operation& op);
+std::uint64_t scatter_binomial_passes_on(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
 Task scatter_shared_memory(Operation& op);
 /// The root's part of scatter_shared_memory(), for blocks in `data` that do not wait for the caller.
 Task scatter_from_here(Operation& op);
@@ -46,7 +47,8 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .paper = kProficz,
      .runs_alone = true,
      .queue = Queue::all,
-     .cost = &cost::binomial_of_blocks},
+     .cost = &cost::binomial_of_blocks,
+     .passes_on = &scatter_binomial_passes_on},
     {.operation = OperationKind::scatter,
      .name = "adaptive",
      .aliases = {"tuw"},

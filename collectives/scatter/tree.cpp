@@ -31,13 +31,17 @@ Task below_root(Operation& op, const HalvingPlace& place, transport::Bytes resul
         co_return;
     }
     auto first = static_cast<std::size_t>(place.blocks);
-    const Scratch scratch(result.size * first, result);
-    co_await op.receive(place.parent, scratch.bytes(), step);
+    // If this part runs without its caller, `data` is memory for these blocks, which counts in the landing budget.
+    const transport::Bytes given = op.arguments().data;
+    const bool is_given = given.size == result.size * first;
+    const Scratch scratch(is_given ? 0 : result.size * first, result);
+    const transport::Bytes received = is_given ? given : scratch.bytes();
+    co_await op.receive(place.parent, received, step);
     for (const auto& [child, count] : place.children) {
         first -= static_cast<std::size_t>(count);
-        co_await op.send(child, blocks_of(scratch.bytes(), result.size, first, static_cast<std::size_t>(count)), step);
+        co_await op.send(child, blocks_of(received, result.size, first, static_cast<std::size_t>(count)), step);
     }
-    co_await op.copy(result, blocks_of(scratch.bytes(), result.size, 0, 1));
+    co_await op.copy(result, blocks_of(received, result.size, 0, 1));
 }
 
 }  // namespace

@@ -229,6 +229,7 @@ class alignas(64) Engine final : public transport::Sink {
     void receive_again(Transfer& transfer);
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);
+    void call_algorithm(Operation& operation);
     void run(Operation& operation);
     void finish(Operation& operation);
     void fail(Operation& operation, const Error& error);

@@ -196,7 +196,7 @@ void Engine::begin_alone(Deputy& deputy) {
     active_.insert(operation);
     watch_over_operations();
     if (communicator.is_broken_at(operation.sequence())) fail(operation, *communicator.broken);
-    if (!operation.failed()) operation.task_ = operation.algorithm_(operation);
+    call_algorithm(operation);
     touch(operation);
     run_ready();
 }

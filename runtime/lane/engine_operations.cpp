@@ -8,6 +8,19 @@
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
+namespace {
+
+Error error_of(const Operation& operation, const std::exception_ptr& exception) {
+    try {
+        std::rethrow_exception(exception);
+    } catch (const Error& error) {
+        return error;
+    } catch (const std::exception& error) {
+        return Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what()));
+    }
+}
+
+}  // namespace
 
 void Engine::touch(Operation& operation) {
     if (operation.ready_) return;
@@ -51,7 +64,7 @@ void Engine::start(Operation& operation) {
             early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
         if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
     }
-    if (!operation.failed()) operation.task_ = operation.algorithm_(operation);
+    call_algorithm(operation);
     if (ready_head_ || has_early_calls_) [[unlikely]] {
         touch(operation);
         run_ready();
@@ -59,6 +72,16 @@ void Engine::start(Operation& operation) {
     }
     run(operation);  // It may be gone now.
     if (ready_head_ || has_early_calls_) run_ready();
+}
+
+// Some algorithms do their first steps before their first coroutine, whose frame must be allocated, too.
+void Engine::call_algorithm(Operation& operation) {
+    if (operation.failed()) return;
+    try {
+        operation.task_ = operation.algorithm_(operation);
+    } catch (...) {
+        break_communicator(operation.communicator_, operation.sequence(), error_of(operation, std::current_exception()), true);
+    }
 }
 
 void Engine::run(Operation& operation) {
@@ -77,16 +100,8 @@ void Engine::run(Operation& operation) {
             if (operation.has_used_node_) watch_node(operation);
             return;
         }
-        if (next && operation.task_.done() && operation.task_.exception()) {
-            try {
-                std::rethrow_exception(operation.task_.exception());
-            } catch (const Error& error) {
-                break_communicator(operation.communicator_, operation.sequence(), error, true);
-            } catch (const std::exception& error) {
-                break_communicator(operation.communicator_, operation.sequence(),
-                                   Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what())), true);
-            }
-        }
+        if (next && operation.task_.done() && operation.task_.exception())
+            break_communicator(operation.communicator_, operation.sequence(), error_of(operation, operation.task_.exception()), true);
     }
     if (operation.failed()) {
         // The frames stay until the last transfer has ended, because buffers of transfers may live in them.

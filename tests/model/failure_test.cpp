@@ -247,8 +247,16 @@ runtime::Task inner(runtime::Operation& op) {
     co_await op.receive((op.rank() + op.size() - 1) % op.size(), {in.data(), in.size()}, 1);
 }
 runtime::Task outer(runtime::Operation& op) { co_await inner(op); }
+// It fails before there is a frame.
+runtime::Task before_any_frame(runtime::Operation& op) {
+    if (op.rank() == 1) throw std::runtime_error("out of ideas");
+    return inner(op);
+}
 
-TEST(Failure, AnExceptionInAnAlgorithmIsToldToAll) {
+class FailingAlgorithm : public testing::TestWithParam<runtime::Algorithm> {};
+INSTANTIATE_TEST_SUITE_P(Is, FailingAlgorithm, testing::Values(&outer, &before_any_frame));
+
+TEST_P(FailingAlgorithm, ToldToAll) {
     for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 40})
         for (const int n : {2, 3, 9}) {
             Simulation::Options options;
@@ -257,7 +265,7 @@ TEST(Failure, AnExceptionInAnAlgorithmIsToldToAll) {
             Simulation simulation(options);
             Simulation::RankCall call;
             call.call.kind = OperationKind::barrier;
-            call.algorithm = &outer;
+            call.algorithm = GetParam();
             std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(n));
             for (std::size_t i = 0; i < arrivals.size(); ++i) arrivals[i] = static_cast<Nanoseconds>(i) * 1700;
             const auto outcome = simulation.run([&](int) { return call; }, arrivals);

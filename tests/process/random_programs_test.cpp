@@ -40,6 +40,7 @@ const Configuration kConfigurations[] = {
     {"NodesOfTwo", 5, 1, {"ROLLCALL_NODE_RANKS=2"}},
     {"NodesOfThree", 8, 1, {"ROLLCALL_NODE_RANKS=3"}},
     {"LittleLanding", 3, 1, {"ROLLCALL_LANDING_BYTES=300000"}},
+    {"LittleLandingOfCopies", 6, 1, {"ROLLCALL_LANDING_BYTES=1Mi", "ROLLCALL_SINGLE_COPY=no"}},
     {"LittleLandingByMessages", 5, 1, {"ROLLCALL_LANDING_BYTES=300000", "ROLLCALL_NODE_MEMORY=no"}},
     {"NoLanding", 3, 1, {"ROLLCALL_LANDING_BYTES=0"}},
     {"Asleep", 3, 1, {"ROLLCALL_SPIN=0"}},

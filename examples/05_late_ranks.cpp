@@ -1,10 +1,13 @@
 // Late ranks: rank 1 comes 200 ms late to a broadcast. In a binomial tree the ranks below it wait too, although the root has had their data
-// all the time. The algorithm arrival_nonblocking gives the data to the ranks that have arrived.
+// all the time. The algorithm arrival_nonblocking gives the data to the ranks that have arrived. By default rank 1 would pass the data on
+// in the background, and no rank would wait for it with either algorithm. ROLLCALL_DECOUPLE=no turns that off here, as it is in other
+// libraries: a rank takes part in a call only while it is in the call.
 //
 //     rollcall run -n 8 build/release/examples/05_late_ranks
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +19,7 @@ int main() {
     constexpr std::chrono::milliseconds kBy(200);
     constexpr int kTimes = 3;
     try {
+        ::setenv("ROLLCALL_DECOUPLE", "no", 1);  // must be set before the job is made; usually set outside the program
         rollcall::Job job;
         const rollcall::Communicator& world = job.world();
         std::vector<char> message(64 << 10, world.rank() == kRoot ? 'x' : '-');

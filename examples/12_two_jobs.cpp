@@ -9,6 +9,7 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -20,12 +21,21 @@ namespace {
 
 constexpr int kCells = 1000;  // of each rank of the simulation
 
+std::string unfinished(const std::string& path) { return path + ".part"; }
+
+// A simulation that was killed has left its files.
+void remove_invitation(const std::string& path) {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+    std::filesystem::remove(unfinished(path), ignored);
+}
+
 void hand_over(const std::string& invitation, const std::string& path) {
-    const std::string unfinished = path + ".part";
-    const int file = ::open(unfinished.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+    // O_EXCL: a file that is there may belong to another user, or let other users read it.
+    const int file = ::open(unfinished(path).c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0 || ::write(file, invitation.data(), invitation.size()) != static_cast<ssize_t>(invitation.size()) || ::close(file) != 0)
         throw rollcall::Error(rollcall::ErrorCode::bootstrap, path + " cannot be written");
-    std::filesystem::rename(unfinished, path);  // so that the other job never reads a part of it
+    std::filesystem::rename(unfinished(path), path);  // so that the other job never reads a part of it
 }
 
 std::string wait_for_invitation(const std::string& path) {
@@ -34,7 +44,20 @@ std::string wait_for_invitation(const std::string& path) {
     return invitation;
 }
 
+// The file may be one of a simulation that has ended. Then no job listens there: all ranks get Error{bootstrap}, and try again.
+rollcall::Intercommunicator connect(const rollcall::Communicator& world, const std::string& path) {
+    constexpr int kTries = 100;
+    for (int tries = 1;; ++tries) try {
+            const std::string invitation = world.rank() == 0 ? wait_for_invitation(path) : "";
+            return rollcall::Intercommunicator::connect(world, invitation, {.job_name = "viewer", .timeout = {}});
+        } catch (const rollcall::Error& error) {
+            if (error.code() != rollcall::ErrorCode::bootstrap || tries == kTries) throw;
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        }
+}
+
 void simulate(const rollcall::Communicator& world, const std::string& path) {
+    if (world.rank() == 0) remove_invitation(path);
     const rollcall::Listener listener(world, {.job_name = "simulation", .port = 0});
     if (world.rank() == 0) hand_over(listener.invitation(), path);
     std::vector<double> field(kCells), none;
@@ -43,6 +66,7 @@ void simulate(const rollcall::Communicator& world, const std::string& path) {
         if (step != 2) continue;
         // A viewer is expected after this step.
         const rollcall::Intercommunicator viewer = listener.accept();
+        if (world.rank() == 0) remove_invitation(path);
         const std::vector<int> nothing(static_cast<std::size_t>(viewer.remote_size()));
         viewer.allgather(field, none, rollcall::Blocks(nothing));
         viewer.disconnect();
@@ -54,8 +78,7 @@ void simulate(const rollcall::Communicator& world, const std::string& path) {
 }
 
 void view(const rollcall::Communicator& world, const std::string& path) {
-    const std::string invitation = world.rank() == 0 ? wait_for_invitation(path) : "";
-    const auto simulation = rollcall::Intercommunicator::connect(world, invitation, {.job_name = "viewer", .timeout = {}});
+    const rollcall::Intercommunicator simulation = connect(world, path);
     const std::vector<int> counts(static_cast<std::size_t>(simulation.remote_size()), kCells);
     std::vector<double> nothing, field(counts.size() * kCells);
     simulation.allgather(nothing, field, rollcall::Blocks(counts));

@@ -1,6 +1,7 @@
 // Pages of the documentation that list what the code has.
 #include <fstream>
 #include <iterator>
+#include <regex>
 #include <string>
 
 #include <fmt/format.h>
@@ -24,7 +25,13 @@ bool is_list_of_words(const std::string& allowed) {
     return allowed.find(',') != std::string::npos;
 }
 
-TEST(Documentation, HasEverySettingWithItsDefaultMeaningAndWords) {
+/// "64 or more" of a sentence that says what is allowed. Empty: there is no limit, or every value is above it.
+std::string limit_of(const std::string& allowed) {
+    std::smatch limit;
+    return std::regex_search(allowed, limit, std::regex("[1-9][0-9]*[A-Za-z]* or (less|more)")) ? limit.str() : "";
+}
+
+TEST(Documentation, HasEverySettingWithItsDefaultMeaningAndValues) {
     const std::string settings = page("settings.md");
     ASSERT_FALSE(settings.empty());
     std::size_t rows = 0;
@@ -36,6 +43,8 @@ TEST(Documentation, HasEverySettingWithItsDefaultMeaningAndWords) {
         const std::string value = row.value.empty() ? "empty" : "`" + row.value + "`";
         expect_row(fmt::format("| `{}` | {} | {} |\n", row.variable, value, row.meaning));
         if (is_list_of_words(row.allowed)) expect_row(fmt::format("| `{}` | {} |\n", row.variable, row.allowed));
+        if (const std::string limit = limit_of(row.allowed); !limit.empty())
+            expect_row(fmt::format("| `{}` | {} |\n", row.variable, limit));
     }
     std::size_t found = 0;
     for (std::size_t at = 0; (at = settings.find("| `ROLLCALL_", at)) != std::string::npos; ++at) ++found;

@@ -1,5 +1,6 @@
-# What `cmake --install` installs, and where: the library, its headers, the command, the CMake package, rollcall.pc and the licence. All
-# paths between installed files are relative, so that an installed tree can be moved.
+# What `cmake --install` installs of the library, and where: the library, its headers, the CMake package, rollcall.pc and the licence. Folders
+# of the command say what else is installed. All paths between installed files are relative, so that an installed tree can be moved. It
+# cannot be moved if CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is an absolute path.
 include(CMakePackageConfigHelpers)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/Rollcall")
@@ -26,8 +27,18 @@ else()
   set(pc_requires "ucx hwloc libsodium spdlog fmt")
   set(pc_libraries " -lstdc++ -lm -pthread")
 endif()
-file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
-string(REGEX REPLACE "/$" "" pc_prefix "${pc_prefix}")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+  file(RELATIVE_PATH pc_prefix "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" "${CMAKE_INSTALL_PREFIX}")
+  string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_prefix}")
+endif()
+foreach(directory IN ITEMS LIBDIR INCLUDEDIR)
+  set(pc_${directory} "${CMAKE_INSTALL_${directory}}")
+  if(NOT IS_ABSOLUTE "${pc_${directory}}")
+    string(PREPEND pc_${directory} "\${prefix}/")
+  endif()
+endforeach()
 configure_file(cmake/rollcall.pc.in "${PROJECT_BINARY_DIR}/package/rollcall.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/package/rollcall.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
@@ -45,8 +56,10 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# What single options look for: `--plot`, `--raw-ucx`, `--hosts`, and the second transport.
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, ucx-utils, openssh-client, libfabric1")
+# What single options look for: `--plot`, `--raw-ucx`, `--hosts`, `--cluster`, `--stack-traces`, and the second transport.
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, ucx-utils, openssh-client, iproute2, gdb, libfabric1")
+# Only what belongs to no component. The MPI programs of `rollcall bench --peer` (bench/peers) would make the package depend on MPI libraries.
+set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};${PROJECT_NAME};Unspecified;/")
 set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/packaging/debian.cmake")
 include(CPack)

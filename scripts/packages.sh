@@ -5,7 +5,8 @@
 build_packages=(g++ cmake ninja-build pkg-config libucx-dev libfabric-dev libhwloc-dev libsodium-dev libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev
                 libfftw3-dev libhwy-dev libboost-dev)
 plot_packages=(gnuplot-nox)
-test_packages=(libgtest-dev gnuplot-nox doxygen help2man groff-base "mpich?" "openmpi-bin?" "libpmix-dev?")
+# The Debian package is made with dpkg-dev and file.
+test_packages=(libgtest-dev gnuplot-nox doxygen help2man groff-base dpkg-dev file "mpich?" "openmpi-bin?" "libpmix-dev?")
 # For the tests on emulated hosts and those that start a Slurm of their own. Only root can run these tests.
 ((EUID)) || test_packages+=(iproute2 openssh-client openssh-server procps "iptables?" "munge?" "slurm-wlm?" "slurm-wlm-basic-plugins?")
 # The second compiler under which the project must be free of warnings, and its sanitizers. Not every distribution has it; Debian 12 and

@@ -41,7 +41,7 @@ class Input {
 
     Poller& poller_;
     int descriptor_;
-    pid_t terminal_group_;  // -1: not a terminal
+    pid_t terminal_group_;             // -1: not a terminal
     std::map<int, std::size_t> owed_;  // bytes that each rank has still to take
     Send send_;
     bool polled_ = true;  // false: a regular file

@@ -35,8 +35,8 @@ constexpr Timeout kKillLimit = std::chrono::seconds(10);
 constexpr int kSignalsAtOnce = 16;
 /// How long the guard may take to end what it has started, after the other side of the lifeline has gone.
 constexpr Nanoseconds kHungUp = 1000 * kMillisecond;
-/// A signal that comes again within this time is the same request: coreutils' timeout sends it to its child, and then to the child's process
-/// group. A user who presses Ctrl-C twice is slower.
+/// A signal that comes again within this time is the same request: coreutils' timeout sends it to its child, and then to the child's
+/// process group. A user who presses Ctrl-C twice is slower.
 constexpr Nanoseconds kSameRequest = 200 * kMillisecond;
 
 bool asks_for_the_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
@@ -115,8 +115,8 @@ class Changes {
 
 [[noreturn]] void guard(Guarded guarded, const std::function<int(Guarded&)>& body, const PairOptions& options) {
     ::prctl(PR_SET_NAME, "rollcall-guard");
-    // SIGKILL to the front's process group must not reach the guard, because no process would then end what the ranks have started. A signal
-    // before this call ends the guard too, but nothing has been started then.
+    // SIGKILL to the front's process group must not reach the guard, because no process would then end what the ranks have started. A
+    // signal before this call ends the guard too, but nothing has been started then.
     ::setpgid(0, 0);
     // The front passes signals on. A signal that also reaches the guard must not count twice. The guard must not be stopped because it
     // writes to the terminal or reads from it, either.

@@ -1,6 +1,6 @@
 // Keeps /proc/kallsyms from being opened by the program that this file is linked to. libfabric's verbs provider reads all of it, twice, in
-// every process that loads libfabric, whatever provider is used (docs/transports.md). That would be most of what the ranks of many tests do.
-// Without the file, the provider takes it that the kernel lacks a function that only networks with verbs need.
+// every process that loads libfabric, whatever provider is used (docs/transports.md). That would be most of what the ranks of many tests
+// do. Without the file, the provider takes it that the kernel lacks a function that only networks with verbs need.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

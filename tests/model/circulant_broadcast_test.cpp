@@ -1,4 +1,5 @@
-// The circulant broadcast on the simulated network: its rounds are exactly those of the schedule (tests/unit/collectives/circulant_test.cpp).
+// The circulant broadcast on the simulated network: its rounds are exactly those of the schedule
+// (tests/unit/collectives/circulant_test.cpp).
 #include <algorithm>
 #include <bit>
 #include <vector>

@@ -30,9 +30,9 @@ TEST(Collecting, TheSizeOfASubtreeIsThatOfTheTree) {
                 if (rank == root) continue;
                 const auto place = collectives::halving_place(n, root, rank);
                 ASSERT_EQ(collectives::halving_blocks(n, root, rank), place.blocks) << n << " " << root << " " << rank;
-                ASSERT_EQ(
-                    collectives::part_alone(collectives::make_call(binomial(OperationKind::gather), root, 10, 0), rank, group_of(n)).begins_before,
-                    !place.children.empty());
+                ASSERT_EQ(collectives::part_alone(collectives::make_call(binomial(OperationKind::gather), root, 10, 0), rank, group_of(n))
+                              .begins_before,
+                          !place.children.empty());
             }
 }
 

@@ -102,9 +102,8 @@ TEST(Foresight, SchedulesStandBeforeTheArrivals) {
         simulation.network().schedule(kFirst - 1, &Look::at, &look, 0);
         const auto outcome = simulation.run(
             [&](int rank) {
-                Simulation::RankCall call{collectives::make_call(entry, root, static_cast<std::uint64_t>(bytes), 1000),
-                                          collectives::planned(entry),
-                                          {}};
+                Simulation::RankCall call{
+                    collectives::make_call(entry, root, static_cast<std::uint64_t>(bytes), 1000), collectives::planned(entry), {}};
                 call.arguments = collectives::arguments_of(row, {}, static_cast<std::uint64_t>(bytes), kRanks, rank == root);
                 call.arguments.segment_bytes = 1000;
                 call.begin = 0;

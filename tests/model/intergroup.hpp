@@ -60,8 +60,8 @@ inline runtime::Arguments arguments_between(const collectives::OperationRow& row
 inline runtime::Call call_between(const collectives::AlgorithmEntry& entry, int p, int root, std::uint64_t first, std::uint64_t second,
                                   int rank) {
     const bool has_part = root < 0 || rank == root || (rank < p) != (root < p);
-    const bool in_blocks = entry.operation == runtime::OperationKind::intergroup_allgather ||
-                           entry.operation == runtime::OperationKind::intergroup_alltoall;
+    const bool in_blocks =
+        entry.operation == runtime::OperationKind::intergroup_allgather || entry.operation == runtime::OperationKind::intergroup_alltoall;
     return collectives::make_call(entry, root, has_part ? first : runtime::kManySizes, in_blocks ? second : 0,
                                   reduction_of<std::uint8_t>(sum));
 }

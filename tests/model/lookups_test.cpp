@@ -92,7 +92,8 @@ TEST(Lookups, CostALateRootTheSameHoweverManyRanksWait) {
     for (const bool backwards : {false, true})
         for (const std::uint64_t landing : {std::uint64_t{0}, std::uint64_t{1} << 40}) {
             const std::uint64_t few = steps_of_late_root(50, backwards, landing), many = steps_of_late_root(2000, backwards, landing);
-            EXPECT_LE(many, 2 * few + 10) << fmt::format("{} the order of ranks, landing of {} bytes", backwards ? "against" : "in", landing);
+            EXPECT_LE(many, 2 * few + 10) << fmt::format("{} the order of ranks, landing of {} bytes", backwards ? "against" : "in",
+                                                         landing);
         }
 }
 

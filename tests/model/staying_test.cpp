@@ -32,11 +32,14 @@ TEST(Staying, TheRootTakesTheShorterOfItsTwoWays) {
         const int n = static_cast<int>(random.between(2, 20));
         const std::uint64_t bytes = random.between(10'000, 40'000);
         const double beta = 1.0 / static_cast<double>(random.between(1, 50)), gamma = 1.0 / static_cast<double>(random.between(1, 10));
-        for (const auto& [operation, name] : {std::pair(OperationKind::broadcast, "linear"), {OperationKind::broadcast, "binomial"},
-                                              {OperationKind::broadcast, "pipelined"}, {OperationKind::scatter, "linear"}}) {
+        for (const auto& [operation, name] : {std::pair(OperationKind::broadcast, "linear"),
+                                              {OperationKind::broadcast, "binomial"},
+                                              {OperationKind::broadcast, "pipelined"},
+                                              {OperationKind::scatter, "linear"}}) {
             const AlgorithmEntry& entry = collectives::find_algorithm(operation, name);
             const bool scatters = operation == OperationKind::scatter;
-            SCOPED_TRACE(fmt::format("{} {} n={} bytes={} beta={} gamma={}", scatters ? "scatter" : "broadcast", name, n, bytes, beta, gamma));
+            SCOPED_TRACE(
+                fmt::format("{} {} n={} bytes={} beta={} gamma={}", scatters ? "scatter" : "broadcast", name, n, bytes, beta, gamma));
             const Nanoseconds copy = copy_time(gamma, scatters ? bytes * static_cast<std::uint64_t>(n) : bytes);
             const Nanoseconds own_block = scatters ? copy_time(gamma, bytes) : 0;
             const Nanoseconds stay = exit_of(0, network(n, beta, gamma, false), entry, bytes);
@@ -79,8 +82,8 @@ TEST(Staying, WhoWaitsForOtherRanksLeaves) {
     EXPECT_GE(outcome.exits[2], copy - 2) << "it has copied";
 }
 
-// A receiver that is late, and has no room for early data, makes its sender wait. After such a call senders leave for a while. Then one stays
-// again: if it need not wait long, the next ones stay, too.
+// A receiver that is late, and has no room for early data, makes its sender wait. After such a call senders leave for a while. Then one
+// stays again: if it need not wait long, the next ones stay, too.
 TEST(Staying, RecentWaitsCount) {
     constexpr std::uint64_t kBytes = 100'000;
     constexpr Nanoseconds kLate = 1'000'000;

@@ -27,9 +27,7 @@ struct Terminal {
     Terminal(const Terminal&) = delete;
     Terminal& operator=(const Terminal&) = delete;
 
-    void type(std::string_view keys) const {
-        EXPECT_EQ(::write(master, keys.data(), keys.size()), static_cast<ssize_t>(keys.size()));
-    }
+    void type(std::string_view keys) const { EXPECT_EQ(::write(master, keys.data(), keys.size()), static_cast<ssize_t>(keys.size())); }
 
     int master;
     int slave = -1;
@@ -115,8 +113,8 @@ TEST(Launcher, ASignalThatComesTwiceAtOnceIsOneRequest) {
     bool well = false;
     for (int attempt = 0; attempt < 10 && !well; ++attempt) {
         const std::string at_term = fmt::format("while [ ! -e {} ]; do sleep 0.01; done; echo ended well; exit 0", go);
-        Launched job({"-n", "1", "--grace", "1000s", "sh", "-c",
-                      fmt::format("trap '{}' TERM; echo ready; while :; do sleep 0.01; done", at_term)});
+        Launched job(
+            {"-n", "1", "--grace", "1000s", "sh", "-c", fmt::format("trap '{}' TERM; echo ready; while :; do sleep 0.01; done", at_term)});
         ASSERT_TRUE(job.saw("ready"));
         job.signal(SIGTERM);
         ASSERT_TRUE(job.was_told("the launcher got signal"));

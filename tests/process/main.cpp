@@ -30,7 +30,7 @@ void set_all(const char* variables) {
 }
 
 std::uint64_t size_of_shared_memory() {
-    struct statvfs place{};
+    struct statvfs place {};
     return ::statvfs("/dev/shm", &place) == 0 ? std::uint64_t{place.f_blocks} * place.f_frsize : 0;
 }
 

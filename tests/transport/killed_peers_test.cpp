@@ -159,7 +159,8 @@ TEST_P(KilledPeers, AreOutlived) {
 // The peer dies before this end has connected with it, or, if it `sends`, before this end has heard it.
 void outlive_a_stranger(const Way& way, bool sends) {
     if (way.is_simulated() || way.single_copy) GTEST_SKIP() << "all of its ranks are in this process";
-    if (sends && kSanitized && way.name.starts_with("ofi_tcp")) GTEST_SKIP() << "libfabric leaks a connection whose peer dies while it is made";
+    if (sends && kSanitized && way.name.starts_with("ofi_tcp"))
+        GTEST_SKIP() << "libfabric leaks a connection whose peer dies while it is made";
     WithAChild both(way);
     End& end = both.end;
     if (sends) {

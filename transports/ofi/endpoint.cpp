@@ -45,8 +45,8 @@ Endpoint::Endpoint(Info info, std::span<Slot> slots) : info_(std::move(info)), s
 Endpoint::~Endpoint() { close(); }
 
 void Endpoint::open() {
-    // From libfabric 1.18 on, ofi_rxm cannot be told to send more than its own buffers hold at once: it needs buffers that tcp has no more. It
-    // would send longer packets in other ways, and shorter ones would overtake them.
+    // From libfabric 1.18 on, ofi_rxm cannot be told to send more than its own buffers hold at once: it needs buffers that tcp has no more.
+    // It would send longer packets in other ways, and shorter ones would overtake them.
     const bool over_tcp = provider() == "tcp" || (provider() == "tcp;ofi_rxm" && library().version() < FI_VERSION(1, 18));
     packet_bytes_ = incoming_bytes_ = over_tcp ? kPacketBytesOverTcp : kPacketBytes;
     if (!slots_.empty()) {

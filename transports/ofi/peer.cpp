@@ -50,8 +50,8 @@ void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& share
         Peer& peer = peers[its_rank];
         // A peer that cannot be reached is reported when it is used.
         if (!peer.shares_memory(home) || !peer.reach(home, &shared_memory, nullptr, rank, static_cast<int>(its_rank)).empty()) continue;
-        // From version 2 on, libfabric maps the file only when something is to be sent. The attempt is enough, so it does not matter whether
-        // the packet leaves: it is an answer that nobody has asked for, which means nothing.
+        // From version 2 on, libfabric maps the file only when something is to be sent. The attempt is enough, so it does not matter
+        // whether the packet leaves: it is an answer that nobody has asked for, which means nothing.
         constexpr Numbers kAnswer{};
         peer.stream.send_now(Kind::check, &kAnswer, {}, {});
         const auto address = peer.part_of_address(kSharedMemoryPart);

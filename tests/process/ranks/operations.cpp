@@ -171,8 +171,8 @@ void compute(Plan& plan, Random& own, std::uint64_t most) {
 
 }  // namespace
 
-// Words: operation, algorithm, seed, KiB of what is long. Several roots (the model tests have all), sizes around thresholds, in place and not,
-// segments, and a late rank.
+// Words: operation, algorithm, seed, KiB of what is long. Several roots (the model tests have all), sizes around thresholds, in place and
+// not, segments, and a late rank.
 ROLLCALL_SCENARIO(calls) {
     const std::string operation = scene.word(0);
     const OperationRow& row = row_of(operation);
@@ -250,8 +250,7 @@ ROLLCALL_SCENARIO(plans) {
     const auto most = static_cast<std::uint64_t>(scene.number(4, 300));
     const bool few = scene.word(5) == "few";
     const std::uint64_t longest = row.in_blocks ? 100'000 : 300'000;
-    for (const std::uint64_t bytes :
-         few ? std::vector<std::uint64_t>{40, longest} : std::vector<std::uint64_t>{0, 40, 20'000, longest}) {
+    for (const std::uint64_t bytes : few ? std::vector<std::uint64_t>{40, longest} : std::vector<std::uint64_t>{0, 40, 20'000, longest}) {
         const int root = static_cast<int>(same() % static_cast<std::uint64_t>(scene.size));
         Call buffers(scene.world, row, bytes, root, same() % 2 == 0);
         Plan plan = buffers().plan({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .predictor = kPredictors[own() % 4]});

@@ -290,7 +290,9 @@ ROLLCALL_SCENARIO(many) {
 // All ranks send to rank 0, which receives from one after the other. Words: messages of each rank.
 ROLLCALL_SCENARIO(all_to_one) {
     const int messages = scene.number(0, 60);
-    const auto size = [](int rank, int message) { return static_cast<std::uint64_t>((rank * 7 + message * 13) % 300 + (message % 8 == 7 ? 3900 : 0)); };
+    const auto size = [](int rank, int message) {
+        return static_cast<std::uint64_t>((rank * 7 + message * 13) % 300 + (message % 8 == 7 ? 3900 : 0));
+    };
     for (int rank = 1; rank < scene.size; ++rank)
         for (int message = 0; message < messages && (scene.rank == rank || scene.rank == 0); ++message) {
             const std::uint64_t bytes = size(rank, message), which = key(rank, static_cast<std::uint64_t>(message));

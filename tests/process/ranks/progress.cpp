@@ -77,7 +77,8 @@ ROLLCALL_SCENARIO(idle) {
                    waiting ? " with receives" : "", looks, after.background_parks - before.background_parks,
                    (after.background_cpu_time - before.background_cpu_time) / 1000);
         // A thread that does not sleep looks at least a thousand times a second.
-        check(looks < static_cast<std::uint64_t>(scene.number(0, 1000)) / 2, "the background thread has looked {} times though nothing happened", looks);
+        check(looks < static_cast<std::uint64_t>(scene.number(0, 1000)) / 2,
+              "the background thread has looked {} times though nothing happened", looks);
         if (waiting && scene.rank != 0) barrier = scene.world.start_barrier();
         if (waiting) {
             scene.world.send(scene.rank, scene.next(), 8);

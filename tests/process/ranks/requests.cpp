@@ -165,7 +165,8 @@ ROLLCALL_SCENARIO(default_timeouts) {
     world.barrier(kPatience);
 }
 
-// With ROLLCALL_TIMEOUT, which does not count for requests that were given kForever. Each thread waits for longer than that, in its own way.
+// With ROLLCALL_TIMEOUT, which does not count for requests that were given kForever. Each thread waits for longer than that, in its own
+// way.
 ROLLCALL_SCENARIO(for_ever_in_spite_of_the_setting) {
     const Communicator& world = scene.world;
     constexpr int kMessages = 4;

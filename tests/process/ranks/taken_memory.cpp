@@ -28,7 +28,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) void fill(Words w
 }
 template <class Expected>
 __attribute__((no_sanitize("address", "thread", "undefined"))) void expect(std::span<const Word> words, const char* what,
-                                                                         Expected expected) {
+                                                                           Expected expected) {
     const Word* const all = words.data();
     for (std::size_t i = 0, count = words.size(); i < count; ++i)
         if (all[i] != expected(i)) throw Wrong(fmt::format("{}: element {} is {}, not {}", what, i, all[i], expected(i)));
@@ -147,7 +147,8 @@ ROLLCALL_SCENARIO(taken_memory) {
     const Communicator other = scene.world.duplicate();
     const auto ranks = static_cast<std::size_t>(scene.size);
     for (int round = 0; round < (kSanitized ? 3 : 6); ++round) {
-        // With the longest, a block of three ranks is longer than one piece of what a reader copies. More ranks see the same code with less.
+        // With the longest, a block of three ranks is longer than one piece of what a reader copies. More ranks see the same code with
+        // less.
         const std::size_t counts[] = {1, 1025, 5000, 70'001, scene.size > 3 ? 100'003u : 300'000u};
         call_everything(scene, round % 2 ? scene.world : other, own, counts[all() % std::size(counts)], static_cast<int>(all() % ranks));
         if (own() % 3 == 0) sleep_us(static_cast<std::int64_t>(own() % 2000));
@@ -269,8 +270,8 @@ ROLLCALL_SCENARIO(blocks_that_are_offered) {
     }
 }
 
-// Between two ranks, long elements are combined where they stand, and results are copied from where they stand. Words: a seed, and the number
-// of rounds.
+// Between two ranks, long elements are combined where they stand, and results are copied from where they stand. Words: a seed, and the
+// number of rounds.
 ROLLCALL_SCENARIO(long_sums) {
     const std::string seed = scene.word(0, "1");
     std::mt19937_64 common(std::stoull(seed)), own(std::stoull(seed) + static_cast<std::uint64_t>(scene.rank));

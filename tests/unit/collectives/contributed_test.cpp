@@ -44,8 +44,9 @@ TEST(Contributed, OfBlocksAllButTheOwnOneLeave) {
 TEST(Contributed, IsNotCopiedWhereThereIsNoRoom) {
     EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, 16 << 20),
               "the root leaves after a copy (1.34 ms), because it would wait for 12.6 ms");
-    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, (16 << 20) - 1),
-              "the root waits until its data has left (12.6 ms), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES");
+    EXPECT_EQ(
+        said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, (16 << 20) - 1),
+        "the root waits until its data has left (12.6 ms), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES");
 }
 
 TEST(Contributed, NothingIsSaidWhereNothingIsCompared) {

@@ -223,7 +223,8 @@ TEST(Reductions, EveryOperatorOnEveryType) {
                        Located<BFloat16>>(random);
 }
 
-// Each pair of these numbers, in both orders and at each place of a vector and of the rest behind it. The result has the same bits anywhere.
+// Each pair of these numbers, in both orders and at each place of a vector and of the rest behind it. The result has the same bits
+// anywhere.
 template <class T>
 void expect_any_order(std::initializer_list<T> values) {
     for (const bool is_minimum : {true, false}) {
@@ -246,8 +247,8 @@ void expect_any_order(std::initializer_list<T> values) {
 template <class T>
 void expect_any_order_of_numbers() {
     using Limits = std::numeric_limits<T>;
-    expect_any_order<T>(
-        {T(0), T(-0.0), T(1), T(-1), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(), Limits::denorm_min()});
+    expect_any_order<T>({T(0), T(-0.0), T(1), T(-1), Limits::infinity(), -Limits::infinity(), Limits::quiet_NaN(), -Limits::quiet_NaN(),
+                         Limits::denorm_min()});
     T least, nan = Limits::quiet_NaN();
     const T one = 1, zero = 0, below = T(-0.0);
     for (const auto& combine : {combiner_of(reduction_of<T>(minimum)), combiner_of(reduction_of<T>(maximum))}) {

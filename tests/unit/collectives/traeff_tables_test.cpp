@@ -107,8 +107,9 @@ TEST_P(TraeffTables, SimpleTrees) {
         EXPECT_EQ(time(adaptive), row.chosen[kAdaptive].time);
         EXPECT_EQ(adaptive.root, row.chosen[kAdaptive].root);
         // The printed ones are the best of the first, the last, and the root of the whole segments.
-        EXPECT_EQ(std::min({time(oblivious.at(0)), time(oblivious.at(1023)), time(oblivious.at(511)), time(oblivious.at(kTraeffRanks - 1))}),
-                  row.chosen[kOblivious].time);
+        EXPECT_EQ(
+            std::min({time(oblivious.at(0)), time(oblivious.at(1023)), time(oblivious.at(511)), time(oblivious.at(kTraeffRanks - 1))}),
+            row.chosen[kOblivious].time);
         if (!test::kSanitized) {
             double best = time(oblivious.at(0));
             for (const auto& [root, tree] : oblivious) best = std::min(best, time(tree));

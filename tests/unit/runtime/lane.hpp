@@ -33,7 +33,8 @@ class NoNetwork final : public transport::Transport {
         incoming_.push_back({from, tag});
         events_.signal();
     }
-    /// From now on each poll brings something that no call waits for. As with any transport, this wakes a thread that sleeps at the descriptor.
+    /// From now on each poll brings something that no call waits for. As with any transport, this wakes a thread that sleeps at the
+    /// descriptor.
     void begin_traffic() {
         const std::lock_guard lock(mutex_);
         has_traffic_.store(true, std::memory_order_relaxed);

@@ -31,12 +31,8 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
     // If the algorithm does not use the segment size, that size is not part of the call, and ranks need not agree on it.
     const collectives::AlgorithmEntry& entry = *method.selection.entry;
     if (!entry.segmented) return method;
-    if (options.segment_bytes)
-        method.segment_bytes = *options.segment_bytes;
-    else if (method.selection.segment && process->settings().segment_bytes == Settings().segment_bytes)
-        method.segment_bytes = method.selection.segment(collectives::scene_of(situation));
-    else if (!entry.whole_by_default)
-        method.segment_bytes = process->settings().segment_bytes;
+    const std::uint64_t usual = collectives::segment_of(method.selection, situation, process->settings().segment_bytes);
+    method.segment_bytes = options.segment_bytes.value_or(usual);
     return method;
 }
 

@@ -29,9 +29,8 @@ enum class Condition : std::uint16_t {
     equal_blocks = 1 << 3,    ///< All blocks have the same size.
     commutative = 1 << 4,     ///< Operands may be combined in any order.
     any_order = 1 << 5,       ///< The result may also differ, in its last bits, with the order of arrival.
-    element_type = 1 << 6,    ///< The element type of the data is known, so that the data may be cut between any two elements.
     node_memory = 1 << 7,     ///< All ranks are on one node and share memory in which they publish.
-    whole_pieces = 1 << 9,    ///< A piece of node memory holds whole elements only, or everything.
+    whole_pieces = 1 << 6,    ///< A piece of node memory holds whole elements only, or everything.
     several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
     background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
 };
@@ -54,8 +53,8 @@ constexpr Conditions operator|(Condition one, Condition other) { return Conditio
 constexpr Conditions operator|(Conditions some, Condition other) { return some.with(other); }
 
 /// The conditions of a call unless something rules them out.
-inline constexpr Conditions kUsual = Condition::landing | Condition::equal_blocks | Condition::commutative | Condition::any_order |
-                                     Condition::element_type | Condition::whole_pieces;
+inline constexpr Conditions kUsual =
+    Condition::landing | Condition::equal_blocks | Condition::commutative | Condition::any_order | Condition::whole_pieces;
 
 /// The conditions that some call between real processes can have.
 inline constexpr Conditions kReal =

@@ -29,7 +29,6 @@ constexpr Need kNeeds[] = {
     {Condition::background, "needs calls that go on without their callers (ROLLCALL_DECOUPLE and a landing budget)"},
     {Condition::commutative, "needs an operation that commutes"},
     {Condition::any_order, "combines in the order of arrival, but this call must give the same result in any order"},
-    {Condition::element_type, "needs to know the type of the elements"},
     {Condition::whole_pieces, "needs elements of a size that divides 64 KiB, or at most 64 KiB of them"},
 };
 

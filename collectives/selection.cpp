@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "runtime/lane/publication.hpp"
 
@@ -91,6 +92,12 @@ Selection choose(const OperationRow& row, const Situation& situation, std::strin
     return instead;
 }
 
+std::uint64_t segment_of(const Selection& selection, const Situation& situation, std::uint64_t setting) {
+    if (!selection.entry->segmented) return 0;
+    if (selection.segment && setting == Settings().segment_bytes) return selection.segment(scene_of(situation));
+    return selection.entry->whole_by_default ? 0 : setting;
+}
+
 std::string reason(const Situation& situation, const Selection& selection) {
     std::string text(selection.why);
     if (!selection.compared) return text;
@@ -127,8 +134,9 @@ std::string stay_or_leave(const OperationRow& row, const Situation& situation, c
     const std::string copy = format_duration(copies * 1e-9), stay = format_duration(waits * 1e-9);
     if (copies > waits) return fmt::format("{} waits until its data has left ({}), because a copy would take {}", who, stay, copy);
     if (bytes > static_cast<double>(room))
-        return fmt::format("{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES",
-                           who, stay);
+        return fmt::format(
+            "{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES", who,
+            stay);
     return fmt::format("{} leaves after a copy ({}), because it would wait for {}", who, copy, stay);
 }
 

@@ -70,6 +70,10 @@ inline Selection select(OperationKind kind, const Situation& situation) { return
 Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting,
                  Choices* choices = nullptr);
 
+/// The size of the pieces, in bytes; 0: the message is not cut. `setting`: ROLLCALL_SEGMENT_BYTES. A rule's own size holds unless that
+/// setting has another value than the built-in one.
+std::uint64_t segment_of(const Selection& selection, const Situation& situation, std::uint64_t setting);
+
 /// Why, and what was compared: "...; by the built-in costs: linear 20.3 us, binomial 39.3 us (1.93 times as long)".
 std::string reason(const Situation& situation, const Selection& selection);
 

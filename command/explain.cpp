@@ -89,10 +89,7 @@ void explain(const Explained& asked, output::Format format) {
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)
                     if (&entry != chosen.entry && situation.has.contains(entry.needs)) others.push_back(entry.name);
-                const bool takes_setting = chosen.entry->segmented && !chosen.entry->whole_by_default;
-                const std::uint64_t segment = chosen.segment  ? chosen.segment(scene_of(situation))
-                                              : takes_setting ? settings.segment_bytes
-                                                              : 0;
+                const std::uint64_t segment = collectives::segment_of(chosen, situation, settings.segment_bytes);
                 std::string because = collectives::reason(situation, chosen);
                 std::string own_part;
                 if (bytes > longest_eager(settings)) {

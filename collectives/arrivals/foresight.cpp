@@ -29,13 +29,19 @@ Task decide_arrivals(Operation& op, std::vector<Nanoseconds>& times) {
     runtime::Arrivals& arrivals = op.arrivals();
     std::vector<bool> has_arrived(times.size());
     const auto own = static_cast<std::size_t>(op.rank());
+    std::size_t unknown = times.size() - 1;
+    const auto is_unknown = [&](std::size_t rank) { return rank != own && !has_arrived[rank] && times[rank] == kUnknownTime; };
+    const auto learn = [&](int of, auto&& set) {
+        const auto rank = static_cast<std::size_t>(of);
+        const bool was_unknown = is_unknown(rank);
+        set(rank);
+        unknown = unknown - (was_unknown ? 1 : 0) + (is_unknown(rank) ? 1 : 0);
+    };
     co_await op.until([&] {
-        for (const auto& [rank, when] : arrivals.take_predictions()) times[static_cast<std::size_t>(rank)] = when;
-        for (const int rank : arrivals.take()) has_arrived[static_cast<std::size_t>(rank)] = true;
-        const auto unknown = [&](std::size_t rank) { return rank != own && !has_arrived[rank] && times[rank] == kUnknownTime; };
-        bool all_known = true;
-        for (std::size_t rank = 0; rank < times.size(); ++rank) all_known = all_known && !unknown(rank);
-        return all_known || op.has_arrived();
+        for (const auto& prediction : arrivals.take_predictions())
+            learn(prediction.rank, [&](std::size_t rank) { times[rank] = prediction.when; });
+        for (const int of : arrivals.take()) learn(of, [&](std::size_t rank) { has_arrived[rank] = true; });
+        return unknown == 0 || op.has_arrived();
     });
     const auto clock = op.communicator().clock;
     const auto common = [&](Nanoseconds time) { return clock ? clock->at(time) : time; };

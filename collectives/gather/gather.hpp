@@ -30,7 +30,6 @@ Task gather_two_level(Operation& op);
 
 /// The blocks of the rank's subtree, if it has ranks below it (AlgorithmEntry::collects).
 std::uint64_t gather_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
-/// Whether the rank collects blocks of other ranks (AlgorithmEntry::waits).
 
 inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
     {.operation = OperationKind::gather,

@@ -146,7 +146,7 @@ constexpr AlgorithmEntry kMadeUp[] = {
      .name = "ring",
      .algorithm = &nothing,
      .summary = ".",
-     .needs = Condition::commutative | Condition::element_type},
+     .needs = Condition::commutative | Condition::whole_pieces},
     {.operation = OperationKind::gather, .name = "greedy", .algorithm = &nothing, .summary = ".", .needs = Condition::any_order},
     {.operation = OperationKind::gather, .name = "near", .algorithm = &nothing, .summary = ".", .needs = Condition::shared_boards},
 };
@@ -202,8 +202,9 @@ TEST(Limits, AnAlgorithmIsFoundOnlyForCallsThatHaveWhatItNeeds) {
               "gather algorithm 'equal' needs blocks of one size; allowed: any, ring, greedy");
     EXPECT_EQ(refused("ring", kReal.without(Condition::commutative)),
               "gather algorithm 'ring' needs an operation that commutes; allowed: any, equal, greedy, near");
-    EXPECT_EQ(refused("ring", kReal.without(Condition::element_type)),
-              "gather algorithm 'ring' needs to know the type of the elements; allowed: any, equal, greedy, near");
+    EXPECT_EQ(refused("ring", kReal.without(Condition::whole_pieces)),
+              "gather algorithm 'ring' needs elements of a size that divides 64 KiB, or at most 64 KiB of them; allowed: any, equal, "
+              "greedy, near");
     EXPECT_EQ(
         refused("greedy", kReal.without(Condition::any_order)),
         "gather algorithm 'greedy' combines in the order of arrival, but this call must give the same result in any order; allowed: any, "
@@ -219,7 +220,7 @@ TEST(Limits, SelectionObeysThem) {
     EXPECT_EQ(taken(8, kUsual), "ring");
     EXPECT_EQ(taken(8, kUsual.without(Condition::commutative)), "equal");
     EXPECT_EQ(taken(8, kUsual.without(Condition::commutative | Condition::landing)), "any");
-    EXPECT_EQ(taken(8, kUsual.without(Condition::element_type | Condition::equal_blocks)), "any");
+    EXPECT_EQ(taken(8, kUsual.without(Condition::whole_pieces | Condition::equal_blocks)), "any");
     EXPECT_EQ(taken(101, kUsual), "any");
 }
 

@@ -43,7 +43,8 @@ struct Plan {
 
     /// The arguments of a peer's program.
     std::vector<std::string> peer_words(const Peer& peer) const {
-        return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(batch), std::to_string(in_first)};
+        return {peer_program(peer, kKey), std::to_string(iterations), std::to_string(kFewestSamples),
+                std::to_string(batch),    std::to_string(kLongest),   std::to_string(in_first)};
     }
 };
 
@@ -92,10 +93,13 @@ int run(const Words& words) {
         if (!inside_job()) plan.peer_words(*peer);  // fails before the first job if the peer is missing
         theirs.push_back({identity(peer->name, peer_transport(start.cluster.get())), {}});
     }
-    const auto run_peers = [&](const TransportChoice&, const Samples&) {
-        for (std::size_t i = 0; i < theirs.size(); ++i)
-            theirs[i].rounds.push_back(
-                run_peer(*plan.peers[i], start.ranks, plan.peer_words(*plan.peers[i]), start.cluster.get(), plan.iterations));
+    const auto run_peers = [&](const TransportChoice&, const Samples& ours) {
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            const Peer& peer = *plan.peers[i];
+            PeerLines lines = run_peer(peer, start.ranks, plan.peer_words(peer), start.cluster.get(), peer_limit(start, ours.took));
+            require_lines(peer, lines, 1, plan.iterations);
+            theirs[i].rounds.push_back(std::move(lines.front()));
+        }
     };
     const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
         // If a program reads the rows, explanations go to standard error.

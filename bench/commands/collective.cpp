@@ -118,7 +118,7 @@ int run_with_peers(const Part& part, Report& report) {
         if (phases) setup.compute = 2 * phases->compute;
         if (!agenda.sweep.distributions.empty()) setup.distribution = agenda.sweep.distributions.front();
         const PeerCalls calls(ours, setup);
-        const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(monotonic_now() - begin);
+        const Timeout limit = peer_limit(start, monotonic_now() - begin);
         append(all, ours);
         for (const Peer* peer : agenda.peers) append(all, calls.measure(*peer, start.cluster.get(), limit));
     }

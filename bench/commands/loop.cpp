@@ -160,8 +160,9 @@ Plan plan_of(const Words& words) {
     return plan;
 }
 
-/// The same loop on a peer. Returns the samples that a job of Rollcall would leave.
-Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start) {
+/// The same loop on a peer. Returns the samples that a job of Rollcall would leave. `ours` are those of the job before.
+Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start, const Samples& ours) {
+    const Timeout limit = peer_limit(start, ours.took);
     Samples samples;
     samples.transport = peer_transport(start.cluster.get());
     for (const std::string& operation : plan.operations)
@@ -175,7 +176,7 @@ Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start) {
                 text += fmt::format("{} {} {}\n", call_bytes(kind, bytes, start.ranks), content_key(kind, bytes), fmt::join(own, " "));
                 for (std::size_t rank = 0; rank < own.size() && i >= kWarmup; ++rank) computed[rank] += own[rank];
             }
-            const double time = run_peer_plan(peer, start.ranks, text, start.cluster.get(), 1).front();
+            const double time = run_peer_plan(peer, start.ranks, text, start.cluster.get(), 1, limit).front();
             const double longest = static_cast<double>(*std::max_element(computed.begin(), computed.end()));
             const double iterations = static_cast<double>(plan.iterations) * 1e9;
             samples.values[key(operation, bytes, kTime)].push_back(time / iterations);
@@ -259,9 +260,9 @@ int run(const Words& words) {
 
     std::vector<std::vector<Samples>> theirs(plan.peers.size());  // of the present transport
     std::size_t jobs = 0;
-    const auto run_peers = [&](const TransportChoice&, const Samples&) {
+    const auto run_peers = [&](const TransportChoice&, const Samples& ours) {
         if (++jobs % ways.size() != 0) return;  // they take their turn after all ways of Rollcall
-        for (std::size_t i = 0; i < plan.peers.size(); ++i) theirs[i].push_back(run_loops_of(*plan.peers[i], plan, start));
+        for (std::size_t i = 0; i < plan.peers.size(); ++i) theirs[i].push_back(run_loops_of(*plan.peers[i], plan, start, ours));
     };
     Bars bars;
     const auto print_way = [&](CellPrinter& printer, const Variant& way, const std::vector<Samples>& rounds) {

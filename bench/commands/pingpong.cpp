@@ -168,16 +168,13 @@ CellIdentity identity(const std::string& who, const std::string& transport, std:
 
 /// Runs the peer's program once, for all sizes.
 void run_round(const Peer& peer, std::uint64_t iterations, const std::vector<std::uint64_t>& sizes, const EmulatedCluster* cluster,
-               std::map<std::uint64_t, Rounds>& into) {
-    std::vector<std::string> program = {peer_program(peer, kPeerProgram), std::to_string(iterations), std::to_string(kBatchTime)};
+               Timeout limit, std::map<std::uint64_t, Rounds>& into) {
+    std::vector<std::string> program = {peer_program(peer, kPeerProgram), std::to_string(iterations), std::to_string(kFewestSamples),
+                                        std::to_string(kBatchTime), std::to_string(kLongestSize)};
     for (const std::uint64_t bytes : sizes) program.push_back(std::to_string(bytes));
-    const std::vector<double> numbers = run_peer(peer, kRanks, program, cluster, sizes.size() * iterations);
-    auto next = numbers.begin();
-    for (const std::uint64_t bytes : sizes) {
-        const auto end = next + static_cast<std::ptrdiff_t>(iterations);
-        into[bytes].emplace_back(next, end);
-        next = end;
-    }
+    PeerLines lines = run_peer(peer, kRanks, program, cluster, limit);
+    require_lines(peer, lines, sizes.size(), iterations);
+    for (std::size_t i = 0; i < sizes.size(); ++i) into[sizes[i]].push_back(std::move(lines[i]));
 }
 
 int run(const Words& words) {
@@ -202,7 +199,8 @@ int run(const Words& words) {
     std::map<std::uint64_t, Rounds> of_ucx;
     std::map<const Peer*, std::map<std::uint64_t, Rounds>> of_peers;
     const auto run_peers = [&](const TransportChoice& transport, const Samples& samples) {
-        for (const Peer* peer : peers) run_round(*peer, words.iterations, sizes, start.cluster.get(), of_peers[peer]);
+        const Timeout limit = peer_limit(start, samples.took);
+        for (const Peer* peer : peers) run_round(*peer, words.iterations, sizes, start.cluster.get(), limit, of_peers[peer]);
         if (!words.raw_ucx) return;
         auto environment = transport.environment;
         // Rollcall asks UCX for this if the user does not choose.

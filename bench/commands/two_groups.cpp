@@ -188,9 +188,7 @@ std::string plan_of(std::span<const GroupCase> cases, std::uint64_t calls, const
 Samples measure_peer(const Peer& peer, const Contest& contest, const char* operation, const Start& start, const Samples& ours) {
     Samples samples;
     samples.transport = peer_transport(start.cluster.get());
-    double seconds = 0;
-    for (const auto& [key, values] : ours.values) seconds += std::accumulate(values.begin(), values.end(), 0.0);
-    const Timeout limit = start.timeout != kForever ? start.timeout : peer_limit(static_cast<Nanoseconds>(seconds * 1e9));
+    const Timeout limit = peer_limit(start, ours.took);
     const std::size_t calls = contest.iterations + 1, ranks = static_cast<std::size_t>(start.ranks);
     for (std::size_t done = 0; done < contest.cases.size();) {
         std::span<const GroupCase> cases = std::span(contest.cases).subspan(done);

@@ -11,6 +11,7 @@
 #include "bench/ranks/child.hpp"
 #include "bench/ranks/companion.hpp"
 #include "bench/ranks/start.hpp"
+#include "foundation/units.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -19,6 +20,10 @@ namespace {
 using PeerWords = std::vector<std::string>;
 
 constexpr const char* kOpenMpi = "openmpi";
+
+/// A peer may be this many times slower than Rollcall, and need this long to start, before it is taken to hang.
+constexpr int kSlower = 10;
+constexpr Timeout kLeastLimit = std::chrono::seconds(120);
 
 std::string peer_file(const Peer& peer, const std::string& name) {
     return find_companion("peers", name, fmt::format("install {}, and configure and build again", peer.packages)).string();
@@ -101,8 +106,11 @@ std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::ve
     return cluster != nullptr ? cluster->at_head(words) : words;
 }
 
-std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
-                             std::size_t count, Timeout limit) {
+Timeout peer_limit(const Start& start, Nanoseconds ours) {
+    return start.timeout != kForever ? start.timeout : kLeastLimit + kSlower * Timeout(ours);
+}
+
+PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster, Timeout limit) {
     ChildOptions options{.environment = {}, .timeout = limit};
     if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
@@ -110,15 +118,28 @@ std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std:
     // On a cluster, the program is started by env, which reports a missing program with 127.
     if (!result.found || (cluster != nullptr && result.exit_code == 127))
         throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
-    if (result.exit_code != 0 || result.timed_out)
-        throw Error(ErrorCode::state, fmt::format("the peer {} {} (exit code {}): {}", peer.name,
-                                                  result.timed_out ? "did not end in time" : "failed", result.exit_code, result.errors));
-    std::vector<double> numbers;
-    std::istringstream lines(result.output);
-    for (double value = 0; lines >> value;) numbers.push_back(value);
-    if (numbers.size() != count)
-        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} samples instead of {}", peer.name, numbers.size(), count));
-    return numbers;
+    if (result.timed_out)
+        throw Error(ErrorCode::state,
+                    fmt::format("the peer {} did not end within {}; --timeout gives it another time {}", peer.name,
+                                format_duration(static_cast<double>(std::chrono::nanoseconds(limit).count()) * 1e-9), result.errors));
+    if (result.exit_code != 0)
+        throw Error(ErrorCode::state, fmt::format("the peer {} failed (exit code {}): {}", peer.name, result.exit_code, result.errors));
+    PeerLines lines;
+    std::istringstream output(result.output);
+    for (std::string line; std::getline(output, line);) {
+        std::istringstream numbers(line);
+        lines.emplace_back();
+        for (double value = 0; numbers >> value;) lines.back().push_back(value);
+    }
+    return lines;
+}
+
+void require_lines(const Peer& peer, const PeerLines& lines, std::size_t count, std::size_t most) {
+    if (lines.size() != count)
+        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} lines instead of {}", peer.name, lines.size(), count));
+    for (const std::vector<double>& line : lines)
+        if (line.empty() || line.size() > most)
+            throw Error(ErrorCode::state, fmt::format("the peer {} printed {} samples instead of 1 to {}", peer.name, line.size(), most));
 }
 
 }  // namespace rollcall::bench

@@ -8,6 +8,7 @@
 #include <rollcall/time.hpp>
 
 #include "bench/ranks/emulated_cluster.hpp"
+#include "bench/ranks/start.hpp"
 
 namespace rollcall::usage {
 class Command;
@@ -40,11 +41,17 @@ std::string peer_transport(const EmulatedCluster* cluster);
 /// Returns the command that starts `program` with ranks on this host, or on the hosts of a cluster that exists.
 std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster);
 
-inline constexpr Timeout kPeerLimit = std::chrono::seconds(120);
+/// How long a peer may take for what a job of Rollcall did in the time `ours`: --timeout, or else much longer than that job.
+Timeout peer_limit(const Start& start, Nanoseconds ours);
 
-/// Runs that command and returns the numbers that it prints. Throws Error{state} if it fails, takes longer than the limit, or does not
-/// print `count` numbers.
-std::vector<double> run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster,
-                             std::size_t count, Timeout limit = kPeerLimit);
+/// The numbers that a program prints, line by line.
+using PeerLines = std::vector<std::vector<double>>;
+
+/// Runs that command and returns what it prints. Throws Error{state} if it fails, or takes longer than the limit.
+PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster, Timeout limit);
+
+/// Throws Error{state} unless there are `count` lines, each with a number at least and `most` numbers at most. A program that takes samples
+/// until its time is over prints fewer than `most`.
+void require_lines(const Peer& peer, const PeerLines& lines, std::size_t count, std::size_t most);
 
 }  // namespace rollcall::bench

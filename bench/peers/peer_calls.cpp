@@ -17,9 +17,6 @@
 namespace rollcall::bench {
 namespace {
 
-/// A peer may be this many times slower before it is taken to hang.
-constexpr int kSlower = 10;
-
 runtime::OperationKind kind_of(std::string_view operation) {
     const auto known = [&](const OperationName& one) { return one.name == operation; };
     return std::find_if(kOperationNames.begin(), kOperationNames.end(), known)->kind;
@@ -105,8 +102,6 @@ std::vector<RawCell> PeerCalls::cells(const std::string& peer, const std::string
 std::vector<RawCell> PeerCalls::measure(const Peer& peer, const EmulatedCluster* cluster, Timeout limit) const {
     return cells(peer.name, peer_transport(cluster), run_peer_plan(peer, ranks(), plan(), cluster, count(), limit));
 }
-
-Timeout peer_limit(Nanoseconds ours) { return kPeerLimit + kSlower * Timeout(ours); }
 
 void append(std::vector<RawCell>& all, const std::vector<RawCell>& more) {
     for (const RawCell& cell : more) {

@@ -56,9 +56,6 @@ class PeerCalls {
     PeerSetup setup_;
 };
 
-/// How long a peer may take for calls for which a job of Rollcall took `ours`.
-Timeout peer_limit(Nanoseconds ours);
-
 /// Appends the calls of further jobs to the cells that are the same but for the number of iterations and T. Other cells are added.
 void append(std::vector<RawCell>& all, const std::vector<RawCell>& more);
 /// Returns the cells in an order in which those of one size and pattern follow each other. Else the order remains.

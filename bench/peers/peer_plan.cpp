@@ -48,7 +48,13 @@ class PlanFile {
 std::vector<double> run_peer_plan(const Peer& peer, int ranks, const std::string& plan, const EmulatedCluster* cluster, std::size_t count,
                                   Timeout limit) {
     const PlanFile file(plan, cluster);
-    return run_peer(peer, ranks, {peer_program(peer, kCollectiveProgram), file.path().string()}, cluster, count, limit);
+    const std::vector<std::string> program = {peer_program(peer, kCollectiveProgram), file.path().string()};
+    std::vector<double> numbers;
+    for (const std::vector<double>& line : run_peer(peer, ranks, program, cluster, limit))
+        numbers.insert(numbers.end(), line.begin(), line.end());
+    if (numbers.size() != count)
+        throw Error(ErrorCode::state, fmt::format("the peer {} printed {} numbers instead of {}", peer.name, numbers.size(), count));
+    return numbers;
 }
 
 }  // namespace rollcall::bench

@@ -13,8 +13,9 @@ namespace rollcall::bench {
 /// The program of bench/peers that makes the calls. Its source describes the plan that it reads, and what it prints.
 inline constexpr const char* kCollectiveProgram = "collective";
 
-/// Runs it and returns the `count` numbers that it prints. Throws Error{state} if the plan cannot be written, and as run_peer().
+/// Runs it and returns the `count` numbers that it prints. Throws Error{state} if the plan cannot be written, or if it
+/// prints another count, and as run_peer().
 std::vector<double> run_peer_plan(const Peer& peer, int ranks, const std::string& plan, const EmulatedCluster* cluster, std::size_t count,
-                                  Timeout limit = kPeerLimit);
+                                  Timeout limit);
 
 }  // namespace rollcall::bench

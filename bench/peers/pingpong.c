@@ -1,5 +1,6 @@
 /* Half a round trip of MPI between two ranks, as bench/commands/pingpong.cpp measures that of Rollcall. The data is checked before the timed trips.
-   pingpong BATCHES BATCH-NANOSECONDS BYTES...: for each size a line with the seconds of each batch */
+   pingpong BATCHES FEWEST BATCH-NANOSECONDS LONGEST-NANOSECONDS BYTES...: for each size a line with the seconds of each batch. After the
+   longest time of a size there are no more batches, but at least FEWEST. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -32,7 +33,13 @@ static void check(char* data, uint64_t bytes) {
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static void measure(uint64_t bytes, int batches, double batch_seconds) {
+/* Both ranks do what rank 0 decides. */
+static int go_on(int decision) {
+    MPI_Bcast(&decision, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return decision;
+}
+
+static void measure(uint64_t bytes, int batches, int fewest, double batch_seconds, int64_t longest) {
     char* const data = malloc(bytes > 0 ? bytes : 1);
     if (!data) MPI_Abort(MPI_COMM_WORLD, 1);
     check(data, bytes);
@@ -40,10 +47,12 @@ static void measure(uint64_t bytes, int batches, double batch_seconds) {
     int trips = wanted < 1 ? 1 : wanted > kLargestBatch ? kLargestBatch : (int)wanted;
     MPI_Bcast(&trips, 1, MPI_INT, 0, MPI_COMM_WORLD);
     round_trips(data, (int)bytes, trips);
-    for (int batch = 0; batch < batches; ++batch) {
+    const int64_t until = now() + longest;
+    for (int batch = 0; go_on(batch < batches && (batch < fewest || now() < until)); ++batch) {
         const double seconds = round_trips(data, (int)bytes, trips);
-        if (rank == 0) printf("%.9e%s", seconds, batch + 1 < batches ? " " : "\n");
+        if (rank == 0) printf("%.9e ", seconds);
     }
+    if (rank == 0) printf("\n");
     free(data);
 }
 
@@ -52,8 +61,8 @@ int main(int argc, char** argv) {
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != 2 || argc < 3) MPI_Abort(MPI_COMM_WORLD, 2);
-    for (int i = 3; i < argc; ++i) measure(strtoull(argv[i], NULL, 10), atoi(argv[1]), atof(argv[2]) * 1e-9);
+    if (ranks != 2 || argc < 5) MPI_Abort(MPI_COMM_WORLD, 2);
+    for (int i = 5; i < argc; ++i) measure(strtoull(argv[i], NULL, 10), atoi(argv[1]), atoi(argv[2]), atof(argv[3]) * 1e-9, atoll(argv[4]));
     MPI_Finalize();
     return 0;
 }

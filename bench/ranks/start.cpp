@@ -21,6 +21,7 @@
 
 #include "bench/cases/lists.hpp"
 #include "bootstrap/frames.hpp"
+#include "foundation/clock.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -243,6 +244,7 @@ std::filesystem::path samples_path(const Inherited& inherited) {
 
 Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
     Samples samples;
+    const Nanoseconds begin = monotonic_now();
     samples.exit_code = start_with_samples(how, environment, words, [&](const std::filesystem::path& path) {
         std::ifstream in(path);
         for (std::string line; std::getline(in, line);) {
@@ -258,6 +260,7 @@ Samples collect(const Start& how, const std::vector<std::string>& environment, c
         }
         if (samples.values.empty()) throw Error(ErrorCode::state, "the job ended well, but left no samples");
     });
+    samples.took = monotonic_now() - begin;
     return samples;
 }
 

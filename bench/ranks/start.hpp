@@ -81,6 +81,7 @@ std::filesystem::path samples_path(const Inherited& inherited);
 /// Numbers measured in a job, by name, in the order in which they came.
 struct Samples {
     int exit_code = 0;
+    Nanoseconds took = 0;  ///< From the start of the job to its end. Only collect() sets it.
     std::string transport;
     std::string explanation;  ///< Explains the algorithm that `auto` chose. Empty: the user wanted no explanation.
     std::map<std::string, std::vector<double>> values;

@@ -257,6 +257,26 @@ TEST_F(BenchPeers, PlainBenchmarksHaveThemToo) {
     }
 }
 
+TEST_F(BenchPeers, TheyStopAfterTheSameTime) {
+    for (const std::string& peer : peers_) {
+        const std::string launch = peer == "openmpi" ? "mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 " : "mpiexec.hydra -n 2 ";
+        for (const std::string words : {"pingpong 50 6 1000 0 8 100", "barrier 50 6 2 0"}) {
+            const auto out = directory_ / "out";
+            const std::string name = words.substr(0, words.find(' '));
+            const std::string command = "timeout 60 " + launch + program(name, peer) + words.substr(name.size()) + " >" + out.string();
+            ASSERT_EQ(std::system(command.c_str()), 0) << command;
+            const Lines lines = lines_of(contents(out));
+            EXPECT_EQ(lines.size(), name == "pingpong" ? 2u : 1u) << "a line for each size";
+            for (const std::string& line : lines) {
+                std::istringstream in(line);
+                int samples = 0;
+                for (double seconds = 0; in >> seconds;) samples += seconds > 0;
+                EXPECT_EQ(samples, 6) << "the fewest, because the time is over at once: " << line;
+            }
+        }
+    }
+}
+
 TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     const std::string gather = "bench gather --peer openmpi ";
     expect_refused("bench gather --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});

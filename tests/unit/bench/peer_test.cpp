@@ -172,6 +172,37 @@ TEST(BenchPeer, PeersYieldWhereRanksShareCpus) {
               (std::vector<std::string>{"start", "--yield", "-n", "1048576", "program"}));
 }
 
+TEST(BenchPeer, TheLimitFollowsTheJobBefore) {
+    const Nanoseconds ours = 500 * kSecond;
+    EXPECT_GT(peer_limit({.ranks = 2}, ours), std::chrono::seconds(1000)) << "a peer may be slower";
+    EXPECT_GE(peer_limit({.ranks = 2}, 0), std::chrono::seconds(60)) << "it needs time to start";
+    EXPECT_EQ(peer_limit({.ranks = 2, .timeout = std::chrono::seconds(7)}, ours), std::chrono::seconds(7));
+}
+
+/// A peer whose launcher prints this.
+Peer printing(const std::string& text) { return {"some", {"sh", "-c", "printf '" + text + "'"}, {}, "", "some-package"}; }
+
+TEST(BenchPeer, AProgramMayPrintFewerSamples) {
+    const auto lines = [](const std::string& text) { return run_peer(printing(text), 1, {"program"}, nullptr, std::chrono::seconds(60)); };
+    const PeerLines some = lines("1 2 3 \\n4e-3 5\\n");
+    EXPECT_EQ(some, (PeerLines{{1, 2, 3}, {4e-3, 5}}));
+    EXPECT_NO_THROW(require_lines(printing(""), some, 2, 3));
+    EXPECT_NO_THROW(require_lines(printing(""), some, 2, 200));
+    EXPECT_THROW(require_lines(printing(""), some, 2, 2), Error) << "more than were asked for";
+    EXPECT_THROW(require_lines(printing(""), some, 3, 3), Error);
+    EXPECT_THROW(require_lines(printing(""), lines("1 2\\n\\n"), 2, 3), Error) << "a line without a sample";
+}
+
+TEST(BenchPeer, APeerThatHangsIsNamedWithItsLimit) {
+    const Peer hanging{"some", {"sh", "-c", "exec sleep 60"}, {}, "", "some-package"};
+    try {
+        run_peer(hanging, 1, {"program"}, nullptr, std::chrono::milliseconds(1));
+        ADD_FAILURE() << "it cannot have ended";
+    } catch (const Error& error) {
+        EXPECT_TRUE(mentions(error.what(), "the peer some did not end within 1")) << error.what();
+    }
+}
+
 TEST(BenchPeer, NamesOfPeers) {
     const auto names = [](const std::vector<std::string>& words) {
         std::string all;

@@ -52,6 +52,7 @@ void work_as_rank(const AgendaWords& words, Agenda agenda) {
 /// The settings and further words with which a job is started.
 struct JobWords {
     std::vector<std::string> environment, words;
+    std::string landing = {};  ///< That of this job, if there are jobs of several ones.
 };
 
 /// Starts a job that leaves its samples. Returns its exit code.
@@ -77,6 +78,7 @@ Part part_of(const AgendaWords& words, OperationKind operation, const Start& sta
     for (const std::string& landing : part.agenda.landing) {
         JobWords with = job;
         with.words.insert(with.words.end(), {"--landing", landing});
+        if (part.agenda.landing.size() > 1) with.landing = landing;
         for (const std::string& setting : environment_of(landing)) with.environment.push_back(setting);
         part.jobs.push_back(std::move(with));
     }
@@ -92,9 +94,13 @@ void add_to(Report& report, const Sweep& sweep, RawCell cell) {
 
 /// The jobs run one after the other. Returns the exit code of the first one that fails, or 0.
 int run_jobs(const Part& part, Report& report) {
-    for (const JobWords& job : part.jobs)
-        if (const int failed = collect_cells(part.start, job, [&](RawCell cell) { add_to(report, part.agenda.sweep, std::move(cell)); }))
-            return failed;
+    for (const JobWords& job : part.jobs) {
+        const auto use = [&](RawCell cell) {
+            cell.setup.landing = job.landing;
+            add_to(report, part.agenda.sweep, std::move(cell));
+        };
+        if (const int failed = collect_cells(part.start, job, use)) return failed;
+    }
     return 0;
 }
 

@@ -60,6 +60,12 @@ std::vector<GanttChart::Interval> transfers_to_root(const CallSample& call, std:
     return transfers;
 }
 
+/// The name of a line: the algorithm, and the landing if there are several.
+std::string line_of(const Measured& measured) {
+    return measured.setup.landing.empty() ? measured.identity.algorithm
+                                          : fmt::format("{}, landing {}", measured.identity.algorithm, measured.setup.landing);
+}
+
 /// The call with the median of the mean elapsed times.
 const CallSample& median_call(const Measured& measured) {
     std::vector<std::pair<double, const CallSample*>> order;
@@ -74,8 +80,8 @@ const CallSample& median_call(const Measured& measured) {
 
 GanttChart gantt_of(const Measured& measured, const CallSample& call) {
     GanttChart chart;
-    chart.title = fmt::format("{}, {}, {}: call {}", measured.identity.algorithm, format_bytes(measured.identity.bytes),
-                              measured.identity.pattern, call.iteration);
+    chart.title = fmt::format("{}, {}, {}: call {}", line_of(measured), format_bytes(measured.identity.bytes), measured.identity.pattern,
+                              call.iteration);
     const bool to_root = collects(measured.identity.operation);
     for (int rank = 0; rank < measured.identity.ranks; ++rank) {
         const auto r = static_cast<std::size_t>(rank);
@@ -100,9 +106,7 @@ Pictures::Pictures(const Sweep& sweep) : sweep_(sweep), largest_(*std::max_eleme
 
 void Pictures::add(const Measured& measured, const Cell& cell) {
     const CellIdentity& identity = measured.identity;
-    std::string line = identity.algorithm;
-    const auto [first, is_new] = models_.try_emplace(line, measured.setup.model);
-    if (first->second != measured.setup.model) line += fmt::format(" ({})", name(measured.setup.model));
+    std::string line = line_of(measured);
     if (sweep_.distributions.size() > 1)
         for (const auto& [key, note] : measured.notes)
             if (key == "sizes") line += " " + note;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -53,7 +52,6 @@ class Pictures {
     int most_ranks_ = 0;     ///< The largest number of ranks that was added.
     bool has_message_time_ = false;
     std::vector<Drawn> drawn_;
-    std::map<std::string, Model> models_;                  ///< The first model of each algorithm.
     std::vector<std::pair<std::string, Measured>> calls_;  ///< By line, of the largest size and number of ranks.
 };
 

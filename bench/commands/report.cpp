@@ -38,14 +38,12 @@ void Report::add(Measured measured) {
 }
 
 std::vector<Metric> Report::compare_with_first(const Measured& measured) {
-    std::string key = fmt::format("{} {} {}", measured.identity.ranks, measured.identity.bytes, measured.identity.pattern);
+    std::string key =
+        fmt::format("{} {} {} {}", measured.identity.ranks, measured.identity.bytes, measured.setup.landing, measured.identity.pattern);
     for (const auto& [name, note] : measured.notes)
         if (name == "sizes") key += " " + note;
-    const auto [known, is_new] = first_.try_emplace(key, measured);
-    // The same algorithm again begins the cells of another model, such as another landing budget.
-    if (!is_new && known->second.identity.algorithm == measured.identity.algorithm) known->second = measured;
-    const Measured& first = known->second;
-    std::vector<Metric> metrics = comparisons(measured.calls, measured.setup, first.calls, first.setup);
+    const ElapsedTimes times = elapsed_times(measured.calls, measured.setup);
+    std::vector<Metric> metrics = comparisons(times, first_.try_emplace(key, times).first->second);
     for (Metric& metric : metrics) metric.in_table = sweep_.has_peers || sweep_.algorithms.size() > 1;
     return metrics;
 }

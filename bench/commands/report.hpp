@@ -27,15 +27,16 @@ class Report {
     void finish();
 
   private:
-    /// Keeps the calls of the first algorithm of their number of ranks, size and pattern. Returns the comparisons with them.
+    /// Keeps the times of the first algorithm of each number of ranks, size, landing and pattern. Returns the comparisons with them. (Calls
+    /// of a million ranks are too large to be kept.)
     std::vector<Metric> compare_with_first(const Measured& measured);
 
     const Sweep& sweep_;
     CompetitivePrinter printer_;
     std::optional<RawWriter> raw_;
     Pictures pictures_;
-    std::vector<CallSample> base_;           ///< The calls of the base of the paper's table.
-    std::map<std::string, Measured> first_;  ///< By ranks, size, pattern and distribution of sizes.
+    std::vector<CallSample> base_;               ///< The calls of the base of the paper's table.
+    std::map<std::string, ElapsedTimes> first_;  ///< By ranks, size, landing, pattern and distribution of sizes.
 };
 
 }  // namespace rollcall::bench

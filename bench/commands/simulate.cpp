@@ -135,7 +135,7 @@ class CellRun {
                               .ranks = sweep.ranks,
                               .bytes = size,
                               .pattern = pattern.describe()};
-        measured_.setup = {sweep.root, model.message_time(bytes), landing.model()};
+        measured_.setup = {sweep.root, model.message_time(bytes), landing.model(), plan.landing.size() > 1 ? landing.word : ""};
         measured_.notes = {{"forwarding", model.cut_through ? "first_bit" : "message"}};
     }
 

@@ -64,7 +64,7 @@ std::vector<SimulatedLanding> parse_simulated_landing(const std::string& text) {
     std::vector<SimulatedLanding> all;
     for (const auto entry : entries(text)) {
         const auto word = landing_word(entry);
-        SimulatedLanding landing;
+        SimulatedLanding landing{.word = word.value_or("")};
         if (word == kLandingOff) {
             landing.budget = 0;
         } else if (word && word != kLandingOn) {
@@ -72,6 +72,7 @@ std::vector<SimulatedLanding> parse_simulated_landing(const std::string& text) {
         } else if (!word) {
             try {
                 landing.budget = parse_bytes(entry);
+                landing.word = format_bytes(landing.budget);
             } catch (const Error&) {
                 throw Error(ErrorCode::invalid_argument,
                             fmt::format("--landing: unknown landing {}; allowed: on, off, eager:SIZE with {} at most, or a budget in bytes "
@@ -79,7 +80,8 @@ std::vector<SimulatedLanding> parse_simulated_landing(const std::string& text) {
                                         quote(entry), format_bytes(kLongestEager)));
             }
         }
-        all.push_back(landing);
+        const auto is_same = [&](const SimulatedLanding& one) { return one.word == landing.word; };
+        if (std::none_of(all.begin(), all.end(), is_same)) all.push_back(landing);
     }
     return all;
 }

@@ -28,6 +28,7 @@ std::vector<std::string> environment_of(const std::string& landing);
 
 /// The same choice for simulated ranks.
 struct SimulatedLanding {
+    std::string word = {};                          ///< In its shortest form.
     std::uint64_t budget = std::uint64_t{1} << 62;  ///< How many bytes of early data a rank holds. The default suffices.
     std::uint64_t longest = 0;                      ///< Longer messages wait at their senders; 0: none does.
 

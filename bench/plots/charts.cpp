@@ -231,7 +231,7 @@ std::string commands_of(const LineChart& chart, const Area& area) {
         const auto [least, most] = std::minmax_element(xs.begin(), xs.end());
         const std::string first = fmt::format("{:.3g}", *least / x.unit), last = fmt::format("{:.3g}", *most / x.unit);
         script += fmt::format("unset logscale x\nunset xtics\nset xlabel {}\nset xrange [-0.7:{}]\n",
-                              gnuplot_string(x.label + ": " + (first == last ? first : first + " to " + last)),
+                              gnuplot_string(x.label.empty() ? "" : x.label + ": " + (first == last ? first : first + " to " + last)),
                               static_cast<double>(order.size()) - 0.3);
     }
     for (std::size_t position = 0; position < order.size(); ++position) {

@@ -65,6 +65,7 @@ std::string human(const Metric& metric) {
     if (!std::isfinite(half) || half == 0 || value.median == 0) return text;
     const double percent = 100 * half / std::abs(value.median);
     if (percent > kLargestPercentage) return text + fmt::format(" [{}, {}]", human(metric.unit, value.low), human(metric.unit, value.high));
+    if (percent <= kRounding) return text;
     return text + fmt::format(" ±{:.0f}%", std::ceil(percent - kRounding));
 }
 
@@ -124,12 +125,12 @@ const std::string* text_of(const output::Row& row, std::string_view column) {
     return found == row.end() ? nullptr : std::get_if<std::string>(&found->second.held());
 }
 
-/// Whether rows with the same algorithm have the same text in this column, so that the column need not be seen.
-bool follows_algorithm(const std::vector<output::Row>& rows, std::string_view column) {
+/// Whether rows with the same text in the column `of` have the same text in this column, so that this column need not be seen.
+bool follows(const std::vector<output::Row>& rows, std::string_view of, std::string_view column) {
     std::map<std::string, std::string> known;
     return std::all_of(rows.begin(), rows.end(), [&](const output::Row& row) {
-        const std::string *algorithm = text_of(row, "algorithm"), *text = text_of(row, column);
-        return algorithm != nullptr && text != nullptr && known.try_emplace(*algorithm, *text).first->second == *text;
+        const std::string *cause = text_of(row, of), *text = text_of(row, column);
+        return cause != nullptr && text != nullptr && known.try_emplace(*cause, *text).first->second == *text;
     });
 }
 
@@ -170,6 +171,7 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     const double message_time = static_cast<double>(setup.message_time) / 1e9;
     cell.metrics.push_back({"message_time", Unit::seconds, {message_time, message_time, message_time}, false});
     cell.notes.emplace_back("model", name(setup.model));
+    if (!setup.landing.empty()) cell.notes.emplace_back("landing", setup.landing);
     return cell;
 }
 
@@ -192,19 +194,20 @@ std::size_t unpredicted_calls(std::span<const CallSample> samples) {
     }));
 }
 
-std::vector<Metric> comparisons(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
-                                const CallSetup& first_setup) {
-    std::map<std::uint64_t, const CallSample*> partners;
-    for (const CallSample& call : first) partners[call.iteration] = &call;
+ElapsedTimes elapsed_times(std::span<const CallSample> calls, const CallSetup& setup) {
+    ElapsedTimes times;
+    for (const CallSample& call : calls) times[call.iteration] = measure(call.arrivals, call.exits, setup).mean_elapsed;
+    return times;
+}
+
+std::vector<Metric> comparisons(const ElapsedTimes& times, const ElapsedTimes& first) {
     std::vector<double> own, others, quotients;
-    for (const CallSample& call : calls) {
-        const auto partner = partners.find(call.iteration);
-        if (partner == partners.end()) continue;
-        const double other = measure(partner->second->arrivals, partner->second->exits, first_setup).mean_elapsed;
-        if (other <= 0) continue;
-        own.push_back(measure(call.arrivals, call.exits, setup).mean_elapsed);
-        others.push_back(other);
-        quotients.push_back(own.back() / other);
+    for (const auto& [iteration, time] : times) {
+        const auto partner = first.find(iteration);
+        if (partner == first.end() || partner->second <= 0) continue;
+        own.push_back(time);
+        others.push_back(partner->second);
+        quotients.push_back(time / partner->second);
     }
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     const Estimate none{kNone, kNone, kNone};
@@ -244,7 +247,7 @@ void CellPrinter::finish() {
     if (!heading.empty()) out_ << heading << '\n';
     std::vector<std::string> least_important;
     for (const char* column : {"transport", "model"})
-        if (follows_algorithm(rows_, column)) least_important.emplace_back(column);
+        if (follows(rows_, "algorithm", column) || follows(rows_, "landing", column)) least_important.emplace_back(column);
     least_important.insert(least_important.end(), kLeastImportant.begin(), kLeastImportant.end());
     if (!rows_.empty() && text_of(rows_.front(), "mean_elapsed") == nullptr) std::erase(least_important, "run_time");
     table_.fit(columns_, least_important);

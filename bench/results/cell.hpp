@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,8 +72,9 @@ struct CallSample {
 /// Makes the cell of a collective. It contains the medians, over all calls, of run_time, mean_elapsed, worst_elapsed, last_delay, spread,
 /// imbalance_factor, performance_ratio, and pattern_error (the largest one of each call), and the mean of mean_elapsed over all calls
 /// (`elapsed`). In CSV and JSON it also contains mean_deviation, average_imbalance_factor, lower_bound, pattern_error_rms and message_time.
-/// The model is a note. The bound, and with it the ratio, is defined only for broadcasts. `iterations` becomes the number of samples.
-/// Throws Error{invalid_argument} if there are no samples, or if one does not have a time for each of identity.ranks ranks.
+/// The model is a note, and so is the landing, if there are several. The bound, and with it the ratio, is defined only for broadcasts.
+/// `iterations` becomes the number of samples. Throws Error{invalid_argument} if there are no samples, or if one does not have a time for
+/// each of identity.ranks ranks.
 Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples);
 
 /// Makes a metric from one number for each iteration. Used for benchmarks that measure no collective (pingpong, overlap, idle).
@@ -86,11 +88,14 @@ Metric prediction_error(std::span<const CallSample> samples);
 /// Counts the calls in which no rank predicted.
 std::size_t unpredicted_calls(std::span<const CallSample> samples);
 
+/// The mean elapsed time of each call of a cell, by the number of its iteration.
+using ElapsedTimes = std::map<std::uint64_t, double>;
+ElapsedTimes elapsed_times(std::span<const CallSample> calls, const CallSetup& setup);
+
 /// Compares with calls of another algorithm, in pairs of the same iteration, whose delays were the same. over_first is the median of
 /// mean_elapsed divided by that of the other call. elapsed_over_first is the quotient of the means over these calls. They are not defined
 /// if no iteration is in both.
-std::vector<Metric> comparisons(std::span<const CallSample> calls, const CallSetup& setup, std::span<const CallSample> first,
-                                const CallSetup& first_setup);
+std::vector<Metric> comparisons(const ElapsedTimes& times, const ElapsedTimes& first);
 
 /// Prints cells. CSV and JSON are printed at once, one line for each cell. Text is printed as one aligned table by finish(). Its heading
 /// contains what all rows have in common. In text, a number is shown as the median, in a suitable unit, followed by ± and the larger half

@@ -1,6 +1,7 @@
 #include "bench/results/competitive_ratio.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -23,7 +24,8 @@ std::string note_of(const Cell& cell, std::string_view name) {
 bool differ_in_pattern_only(const Cell& one, const Cell& other) {
     const CellIdentity &a = one.identity, &b = other.identity;
     return a.algorithm == b.algorithm && a.transport == b.transport && a.ranks == b.ranks && a.bytes == b.bytes &&
-           note_of(one, "model") == note_of(other, "model") && note_of(one, "sizes") == note_of(other, "sizes");
+           std::ranges::all_of(std::array{"model", "landing", "sizes"},
+                               [&](const char* note) { return note_of(one, note) == note_of(other, note); });
 }
 
 /// Whether `value` is larger than `than`; every number is larger than none.

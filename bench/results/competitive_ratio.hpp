@@ -11,10 +11,10 @@
 namespace rollcall::bench {
 
 /// Adds the metric competitive_ratio behind performance_ratio to each cell that has the latter: the largest performance_ratio of the cells
-/// that have the same algorithm, transport, number of ranks, size, model and distribution of block sizes, whatever their patterns are. This
-/// is PERF(r, Γ) of Patarasuk and Yuan (section 2.2), where Γ are these patterns. The paper's competitive ratio is that of all patterns
-/// that there can be, so it is at least as large. The interval is that of the worst pattern. Undefined ratios do not count. `in_table`:
-/// whether text shows it.
+/// that have the same algorithm, transport, number of ranks, size, model, landing and distribution of block sizes, whatever their patterns
+/// are. This is PERF(r, Γ) of Patarasuk and Yuan (section 2.2), where Γ are these patterns. The paper's competitive ratio is that of all
+/// patterns that there can be, so it is at least as large. The interval is that of the worst pattern. Undefined ratios do not count.
+/// `in_table`: whether text shows it.
 void add_competitive_ratios(std::span<Cell> cells, bool in_table);
 
 /// Prints cells, each with its competitive_ratio. It is known when all cells of a number of ranks and a size have been added, so they are

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include <rollcall/time.hpp>
@@ -26,6 +27,7 @@ struct CallSetup {
     int root = 0;
     Nanoseconds message_time = 0;  ///< T: the time of a message from one process to another when both are ready; 0 = unknown.
     Model model = Model::nonblocking;
+    std::string landing = {};  ///< The word of --landing with which the calls were made, if there are several; otherwise empty.
 
     bool operator==(const CallSetup&) const = default;
 };

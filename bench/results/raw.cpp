@@ -16,15 +16,15 @@ namespace rollcall::bench {
 namespace {
 
 const std::vector<std::string>& heading() {
-    static const std::vector<std::string> names{"operation",  "algorithm",  "transport", "ranks",           "bytes",       "pattern",
-                                                "iterations", "root",       "model",     "message_time_ns", "iteration",   "rank",
-                                                "asked_ns",   "arrival_ns", "exit_ns",   "first_data_ns",   "predicted_ns"};
+    static const std::vector<std::string> names{"operation",  "algorithm", "transport",  "ranks",   "bytes",           "pattern",
+                                                "iterations", "root",      "model",      "landing", "message_time_ns", "iteration",
+                                                "rank",       "asked_ns",  "arrival_ns", "exit_ns", "first_data_ns",   "predicted_ns"};
     return names;
 }
 
-constexpr std::size_t kIterationColumn = 10;  // the columns before it identify the cell
-
-constexpr std::size_t kFirstDataColumn = 15, kPredictedColumn = 16;
+/// The numbers of the columns of times. Those before the iteration identify the cell.
+constexpr std::size_t kIterationColumn = 11, kRankColumn = 12, kAskedColumn = 13, kArrivalColumn = 14, kExitColumn = 15,
+                      kFirstDataColumn = 16, kPredictedColumn = 17;
 
 /// Prints a time that may be missing. All times may be missing, too.
 std::string optional_time(const std::vector<Nanoseconds>& times, std::size_t rank, Nanoseconds start) {
@@ -68,9 +68,10 @@ void RawWriter::append(const CellIdentity& identity, const CallSetup& setup, con
     if (identity.ranks < 1 || sample.asked.size() != ranks || sample.arrivals.size() != ranks || sample.exits.size() != ranks)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("a raw sample needs a delay, an arrival and an exit for each of {} ranks", identity.ranks));
-    const std::string cell = csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
-                                       std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations),
-                                       std::to_string(setup.root), std::string(name(setup.model)), std::to_string(setup.message_time)});
+    const std::string cell =
+        csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
+                  std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations), std::to_string(setup.root),
+                  std::string(name(setup.model)), setup.landing, std::to_string(setup.message_time)});
     for (std::size_t rank = 0; rank < ranks; ++rank)
         file_ << cell
               << fmt::format(",{},{},{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank], sample.arrivals[rank] - sample.start,
@@ -125,21 +126,22 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
             } catch (const Error& error) {
                 line.reject(error.what());
             }
-            cell.setup.message_time = line.integer<Nanoseconds>(fields[9], 9);
+            cell.setup.landing = fields[9];
+            cell.setup.message_time = line.integer<Nanoseconds>(fields[10], 10);
             if (cell.identity.ranks < 1) line.reject(fmt::format("{} ranks", cell.identity.ranks));
             cells.push_back(std::move(cell));
         }
         RawCell& cell = cells[entry->second];
-        const auto iteration = line.integer<std::uint64_t>(fields[10], 10);
-        const auto rank = line.integer<std::size_t>(fields[11], 11);
+        const auto iteration = line.integer<std::uint64_t>(fields[kIterationColumn], kIterationColumn);
+        const auto rank = line.integer<std::size_t>(fields[kRankColumn], kRankColumn);
         if (rank == 0) cell.samples.emplace_back().iteration = iteration;
         if (cell.samples.empty() || cell.samples.back().iteration != iteration || cell.samples.back().asked.size() != rank ||
             rank >= static_cast<std::size_t>(cell.identity.ranks))
             line.reject(fmt::format("rank {} of iteration {} is not the one that must follow", rank, iteration));
         CallSample& sample = cell.samples.back();
-        sample.asked.push_back(line.integer<Nanoseconds>(fields[12], 12));
-        sample.arrivals.push_back(line.integer<Nanoseconds>(fields[13], 13));
-        sample.exits.push_back(line.integer<Nanoseconds>(fields[14], 14));
+        sample.asked.push_back(line.integer<Nanoseconds>(fields[kAskedColumn], kAskedColumn));
+        sample.arrivals.push_back(line.integer<Nanoseconds>(fields[kArrivalColumn], kArrivalColumn));
+        sample.exits.push_back(line.integer<Nanoseconds>(fields[kExitColumn], kExitColumn));
         sample.first_data.push_back(line.optional_time(fields[kFirstDataColumn], kFirstDataColumn));
         sample.predicted.push_back(line.optional_time(fields[kPredictedColumn], kPredictedColumn));
     }

@@ -294,7 +294,7 @@ TEST_F(BenchCommand, EachLandingIsAJobOfOneReport) {
     const Lines lines = lines_of(ended.out);
     ASSERT_EQ(lines.size(), 1u + 6u) << ended.out;
     for (std::size_t line = 1; line < lines.size(); ++line)
-        EXPECT_TRUE(lines[line].ends_with(line <= 2 ? ",nonblocking" : line <= 4 ? ",blocking" : ",eager")) << lines[line];
+        EXPECT_TRUE(lines[line].ends_with(line <= 2 ? ",nonblocking,on" : line <= 4 ? ",blocking,off" : ",eager,eager:4Ki")) << lines[line];
     EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 6u * 2u * 2u);
     const Ended text = run("bench gather --ranks 2 --iterations 2 --warmup 0 --bytes 8Ki --algorithm linear --landing off --timeout 100s");
     EXPECT_TRUE(lines_of(text.out).at(0).ends_with("model: blocking")) << text.out;

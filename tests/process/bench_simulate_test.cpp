@@ -160,6 +160,21 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
     EXPECT_EQ(models["blocking"], models["nonblocking"]);
 }
 
+// Budgets of one model are told apart, and calls are compared with those of the first algorithm under the same budget.
+TEST_F(BenchCommand, EachSimulatedLandingIsComparedByItself) {
+    const Ended ended =
+        run("simulate broadcast --ranks 9 --bytes 1Mi --landing 2Mi,64Ki,off --decouple auto --algorithm binomial,pipelined"
+            " --arrival uniform:0..20ms --iterations 3 --format json");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    std::map<std::string, int> rows;
+    for (const std::string& line : lines_of(ended.out)) {
+        const Json cell = Json::parse(line);
+        const bool is_first = ++rows[cell["landing"]] == 1;
+        EXPECT_EQ(cell["over_first"]["median"] == 1, is_first) << cell;
+    }
+    EXPECT_EQ(rows, (std::map<std::string, int>{{"2Mi", 2}, {"64Ki", 2}, {"off", 2}}));
+}
+
 TEST_F(BenchCommand, SimulationFollowsItsModel) {
     // One message of 1000 bytes takes alpha + 1000 beta.
     const Ended ended =

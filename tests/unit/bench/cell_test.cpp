@@ -81,13 +81,15 @@ TEST(BenchCell, ComparesWithCallsOfTheSameIteration) {
     // The mean elapsed times are (12 + more) / 2 ms.
     const std::vector<CallSample> first = {call(0, 0), call(1, 12 * kMillisecond), call(2, 0), call(7, 0)};
     const std::vector<CallSample> calls = {call(2, 12 * kMillisecond), call(1, 12 * kMillisecond), call(0, 36 * kMillisecond), call(9, 0)};
-    const std::vector<Metric> compared = comparisons(calls, kSetup, first, kSetup);
+    const ElapsedTimes times = elapsed_times(first, kSetup);
+    const std::vector<Metric> compared = comparisons(elapsed_times(calls, kSetup), times);
     EXPECT_EQ(compared[0].name, "over_first");
     EXPECT_EQ(compared[0].value, (Estimate{2, 1, 4}));
     EXPECT_EQ(compared[1].name, "elapsed_over_first");
     EXPECT_DOUBLE_EQ(compared[1].value.median, (12.0 + 12 + 24) / (6 + 12 + 6));
-    for (const Metric& metric : comparisons(first, kSetup, first, kSetup)) EXPECT_EQ(metric.value, (Estimate{1, 1, 1}));
-    for (const Metric& metric : comparisons(std::vector{call(3, 0)}, kSetup, first, kSetup)) EXPECT_TRUE(std::isnan(metric.value.median));
+    for (const Metric& metric : comparisons(times, times)) EXPECT_EQ(metric.value, (Estimate{1, 1, 1}));
+    for (const Metric& metric : comparisons(elapsed_times(std::vector{call(3, 0)}, kSetup), times))
+        EXPECT_TRUE(std::isnan(metric.value.median));
 }
 
 TEST(BenchCell, CollectiveCellHasMediansOfEveryMeasure) {
@@ -173,9 +175,20 @@ TEST(BenchCell, TextIsATableUnderWhatAllRowsShare) {
               "algorithm  bytes  pattern   latency                     rate\n"
               "tagged     8      balanced  2.00 us ±10%                4 MB/s\n"
               "tagged     8Mi    balanced  1.00 ms [1.00 ms, 20.0 ms]  -\n");
+    two.metrics[0].value = {0.1, 0.1, 0.1 + 1e-12};
+    EXPECT_TRUE(mentions(printed(Format::text, {two}), "100 ms   -\n")) << "rounding made the interval: " << printed(Format::text, {two});
     two.identity.ranks = 4;
     EXPECT_EQ(printed(Format::text, {one, two}).substr(0, 50), "operation: pingpong, transport: ucx, iterations: 3");
     EXPECT_EQ(printed(Format::text, {}), "");
+}
+
+TEST(BenchCell, LandingsOfOneModelAreTold) {
+    const CallSetup setup{0, kMillisecond, Model::eager, "eager:4Ki"}, other{0, kMillisecond, Model::eager, "eager:64Ki"};
+    const std::vector<CallSample> calls = {call(0, 0)};
+    const CellIdentity identity = example().identity;
+    const std::string text = printed(Format::text, {collective_cell(identity, setup, calls), collective_cell(identity, other, calls)}, 400);
+    for (const char* part : {"model: eager", "eager:4Ki", "eager:64Ki"}) EXPECT_TRUE(mentions(text, part)) << text;
+    EXPECT_FALSE(mentions(printed(Format::csv, {example()}), "landing")) << "there is one";
 }
 
 TEST(BenchCell, TextFitsTheScreen) {

@@ -39,6 +39,11 @@ TEST(BenchCompetitiveRatio, IsTheWorstOverThePatterns) {
     of_ranks[1].identity.ranks = 4;
     add_competitive_ratios(of_ranks, true);
     EXPECT_EQ(of_ranks[0].metrics[2].value.median, 3) << "more ranks are no other pattern";
+    std::vector<Cell> of_landings = {ratio_cell("binomial", 8, "balanced", 3, "eager"), ratio_cell("binomial", 8, "balanced", 4, "eager")};
+    of_landings[0].notes.emplace_back("landing", "eager:4Ki");
+    of_landings[1].notes.emplace_back("landing", "eager:64Ki");
+    add_competitive_ratios(of_landings, true);
+    EXPECT_EQ(of_landings[0].metrics[2].value.median, 3) << "another landing is no other pattern";
     std::vector<Cell> undefined = {ratio_cell("binomial", 8, "balanced", kUndefinedRatio)};
     add_competitive_ratios(undefined, true);
     EXPECT_TRUE(std::isnan(undefined[0].metrics[2].value.median));

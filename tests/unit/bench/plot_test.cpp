@@ -91,6 +91,8 @@ TEST(BenchPlotScript, SeriesOfOnePointStandSideBySide) {
     chart.series.push_back({"linear", {{18.9, {0.006, 0.005, 0.007}}}});
     const std::string script = gnuplot_script({chart});
     EXPECT_TRUE(mentions(script, "set xlabel 'imbalance factor: 18.6 to 18.9'")) << script;
+    chart.x.label = "";
+    EXPECT_TRUE(mentions(gnuplot_script({chart}), "set xlabel ''\n")) << "bars without an axis";
     EXPECT_TRUE(mentions(script, "$line1 << EOD\n0 6 5 7\n"));
     EXPECT_TRUE(mentions(script, "$line0 << EOD\n1 4 3.6 4.4\n"));
     EXPECT_TRUE(mentions(script, "yerrorbars"));
@@ -244,6 +246,30 @@ TEST(BenchPictures, SizesPatternsRanksAndBars) {
     }
     for (const std::size_t call : {2, 3}) EXPECT_EQ(std::get<GanttChart>(picture[call]).rows.size(), 4u);
     EXPECT_TRUE(mentions(gnuplot_script({picture[1]}), "set logscale x\nset xtics ('2' 2, '3' 3, '4' 4)\n"));
+}
+
+TEST(BenchPictures, EachLandingHasItsLine) {
+    Sweep sweep;
+    sweep.operation = runtime::OperationKind::gather;
+    sweep.sizes = {8, 64};
+    sweep.algorithms = sweep.named = {"linear"};
+    Pictures pictures(sweep);
+    for (const char* landing : {"eager:4Ki", "eager:64Ki"})
+        for (const std::uint64_t bytes : sweep.sizes) {
+            const CallSample call{.iteration = 0, .start = 0, .asked = {0, 1}, .arrivals = {0, 1}, .exits = {9, 9}};
+            const Measured measured{{"gather", "linear", "ucx", 2, bytes, "late", 1},
+                                    {.message_time = 5, .model = Model::eager, .landing = landing},
+                                    {call},
+                                    {}};
+            pictures.add(measured, collective_cell(measured.identity, measured.setup, measured.calls));
+        }
+    const Picture picture = pictures.picture();
+    ASSERT_EQ(picture.size(), 3u);
+    const auto& series = std::get<LineChart>(picture[0]).series;
+    ASSERT_EQ(series.size(), 2u);
+    EXPECT_EQ(series[0].name, "linear, landing eager:4Ki");
+    EXPECT_EQ(series[1].points.size(), 2u);
+    EXPECT_EQ(std::get<GanttChart>(picture[2]).title, "linear, landing eager:64Ki, 64, late: call 0");
 }
 
 TEST(BenchPictures, NamedAlgorithmsAllHaveTheirCall) {

@@ -95,6 +95,8 @@ TEST(BenchLanding, SimulatedRanksTakeTheSameWordsAndBudgets) {
     EXPECT_EQ(landing[2].budget, landing[0].budget);
     EXPECT_EQ(landing[3].budget, 1u << 20);
     EXPECT_EQ(landing[3].longest, 0u);
+    EXPECT_EQ(landing[2].word, "eager:64Ki");
+    EXPECT_EQ(parse_simulated_landing("1Mi,on,1024Ki,1Mi").size(), 2u);
     EXPECT_EQ(parse_landing("eager:65536,on,eager:64Ki"), (std::vector<std::string>{"eager:64Ki", "on"}));
     for (const char* wrong : {"", "on,", "unlimited", "eager:", "eager:0", "eager:65Ki", "eager:1Q"})
         EXPECT_THROW(parse_simulated_landing(wrong), Error) << wrong;

@@ -120,7 +120,7 @@ void add_command(usage::Command& bench, bool between, int& exit_code) {
     add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
     add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
     add_count_option(*command, "--batch", words->batch, "Barriers in a batch; a sample is their mean");
-    command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");
+    if (!between) command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");
     if (between)
         command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
     add_peer_option(*command, words->peers);

@@ -86,21 +86,26 @@ class Runner {
         Operands operands(world_, kind, size, 0);
         const std::uint64_t content = content_key(kind, bytes);
         operands.prepare(content);
+        // A pattern computes the times of all ranks, which must not count.
+        std::vector<Nanoseconds> computes(kWarmup + plan_.iterations);
+        for (std::uint64_t i = 0; i < computes.size(); ++i)
+            computes[i] = plan_.computes(job_.size(), i)[static_cast<std::size_t>(job_.rank())];
         Took mine{};
-        for (std::uint64_t i = 0; i < kWarmup + plan_.iterations; ++i) {
+        for (std::uint64_t i = 0; i < computes.size(); ++i) {
             if (i == kWarmup) {
                 world_.barrier();
                 mine = {-monotonic_now(), 0};
             }
-            const Nanoseconds own = plan_.computes(job_.size(), i)[static_cast<std::size_t>(job_.rank())];
-            mine.computed += own;
-            wait_until(monotonic_now() + own, plan_.how);
+            mine.computed += computes[i];
+            wait_until(monotonic_now() + computes[i], plan_.how);
             operands.call({});
         }
         mine.all += monotonic_now();
-        // Data that calls have handed over must have arrived before it is checked.
-        world_.barrier();
-        if (const auto wrong = operands.find_wrong(content)) job_.abort(1, fmt::format("{}: {}", operands.describe("auto"), *wrong));
+        check(operands, content);
+        // All calls of the loop have the same data. One more call shows that data moves.
+        operands.prepare(key_of({content}));
+        operands.call({});
+        check(operands, key_of({content}));
         if (job_.rank() != 0) return world_.send(mine, 0, kTag);
         Took longest = mine;
         for (int rank = 1; rank < job_.size(); ++rank) {
@@ -112,6 +117,15 @@ class Runner {
         const double iterations = static_cast<double>(plan_.iterations) * 1e9;
         samples_.values[key(operation, bytes, kTime)].push_back(static_cast<double>(longest.all) / iterations);
         samples_.values[key(operation, bytes, kLimit)].push_back(static_cast<double>(longest.computed) / iterations);
+    }
+
+    /// Checks the data of the last call.
+    void check(Operands& operands, std::uint64_t content) {
+        // What calls have handed over must have arrived before it is checked.
+        world_.barrier();
+        if (is_spoiler(job_.rank())) operands.spoil();
+        if (const auto wrong = operands.find_wrong(content))
+            job_.abort(1, fmt::format("{} gave a wrong result: {}", operands.describe("auto"), *wrong));
     }
 
     Job& job_;
@@ -133,7 +147,7 @@ std::vector<Choice> algorithms_of_all(const std::vector<std::string>& operations
     return common;
 }
 
-Plan plan_of(const Words& words) {
+Plan plan_of(const Words& words, int ranks) {
     Plan plan;
     std::vector<Choice> operations;
     for (const collectives::OperationRow& row : collectives::operations())
@@ -147,6 +161,7 @@ Plan plan_of(const Words& words) {
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--compute {}; allowed: a pattern in units of time, such as uniform:0..10ms", words.compute));
+    plan.computes(ranks, 0);  // fails if the pattern does not fit the ranks
     const Choice hows[] = {{.name = "sleep"}, {.name = "spin"}};
     const std::vector<std::string> how = parse_names(words.how, "way to compute", hows);
     if (how.size() != 1) throw Error(ErrorCode::invalid_argument, fmt::format("--by {}; allowed: sleep or spin", words.how));
@@ -251,8 +266,9 @@ std::vector<Variant> ways_of(const Plan& plan) {
 
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
-    const Plan plan = plan_of(words);
+    const Plan plan = plan_of(words, start.ranks);
     const std::vector<Variant> ways = ways_of(plan);
+    if (!plan.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
     if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
         throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
     if (!inside_job())

@@ -11,7 +11,8 @@
                                       in ns; where the operation is gatherv, scatterv, allgatherv or alltoallv, also between two groups,
                                       or intergroup_allgather: the sizes of the blocks of all ranks
    Rank 0 prints a line for each call: the arrival and the exit of each rank, in ns after the common start. Of a loop it prints one number:
-   the time of its measured calls, in ns, on the rank that takes longest. All calls of a loop have the data of the first one. */
+   the time of its measured calls, in ns, on the rank that takes longest. All calls of a loop have the size and the data
+   of the first one. A last call, which is not measured, has other data. */
 #define _GNU_SOURCE
 #include <mpi.h>
 
@@ -85,13 +86,31 @@ static void* allocate(uint64_t bytes) {
 /* ---- data ---- */
 
 static uint64_t key_of(uint64_t key, uint64_t number) { return mix(mix(key) ^ number); }
-static float summand(uint64_t key, uint64_t i, int of_rank) { return (float)(key_of(key, i) % 1024 + (uint64_t)of_rank); }
+
+/* What ranks bring to a sum, as in bench/cases/summands.cpp: whole numbers of two parts, so small that no sum is above 2^24, where floats
+   would round it. */
+static uint64_t end_of_parts(void) {
+    const uint64_t end = (UINT64_C(1) << 23) / (uint64_t)ranks;
+    return end > 2 ? end : 2;
+}
+static uint64_t common(uint64_t key, uint64_t i) {
+    const uint64_t end = end_of_parts();
+    return key_of(key, i) % (end < 1024 ? end : 1024);
+}
+static uint64_t parts_before(uint64_t of_rank) {
+    const uint64_t end = end_of_parts(), times = of_rank / end, rest = of_rank % end;
+    return times * (end * (end - 1) / 2) + rest * (rest - 1) / 2;
+}
+static float summand(uint64_t key, uint64_t i, int of_rank) { return (float)(common(key, i) + (uint64_t)of_rank % end_of_parts()); }
+static float sum_of(uint64_t key, uint64_t i, int first, int n) {
+    return (float)((uint64_t)n * common(key, i) + parts_before((uint64_t)(first + n)) - parts_before((uint64_t)first));
+}
 
 /* The number that identifies the content of a message or block, which another rank has, too. */
 static uint64_t number_of(int block, int has_blocks, int is_written) {
-    const int partner = first_partner + block;
-    if (kind == ALLTOALL) return (uint64_t)(is_written ? partner * ranks + rank : rank * ranks + partner);
-    return (uint64_t)(has_blocks ? partner : kind == BROADCAST ? root : rank);
+    const uint64_t partner = (uint64_t)(first_partner + block), own = (uint64_t)rank, all = (uint64_t)ranks;
+    if (kind == ALLTOALL) return is_written ? partner * all + own : own * all + partner;
+    return has_blocks ? partner : kind == BROADCAST ? (uint64_t)root : own;
 }
 
 /* The size of a block. Where each rank has a block for each partner, the ranks have the sizes in another order (bench/ranks/operands.cpp).
@@ -141,7 +160,7 @@ static void check_sum(uint64_t bytes, uint64_t key) {
     const uint64_t first = kind == REDUCE_SCATTER ? (uint64_t)rank * bytes / sizeof(float) : 0;
     const float* const elements = (const float*)writing.data;
     for (uint64_t i = 0; n > 0 && i < bytes / sizeof *elements; ++i) {
-        if (elements[i] == (float)n * summand(key, first + i, first_partner) + (float)n * (float)(n - 1) / 2) continue;
+        if (elements[i] == sum_of(key, first + i, first_partner, n)) continue;
         fprintf(stderr, "%s%s gave a wrong result: element %" PRIu64 " on rank %d is not the sum of what %d ranks brought\n",
                 in_first > 0 ? kBetweenGroups : "", row.name, i, rank, n);
         give_up();
@@ -225,19 +244,25 @@ static struct times measure(uint64_t bytes, uint64_t key, int64_t delay) {
 }
 
 static void measure_loop(const uint64_t* lines) {
+    const uint64_t bytes = lines[0], key = lines[1];
     int64_t begin = 0, longest = 0;
-    prepare(lines[0], lines[1]);
+    prepare(bytes, key);
     for (int64_t i = 0; i < calls; ++i, lines += 2 + ranks) {
         if (i == warmup) {
             MPI_Barrier(MPI_COMM_WORLD);
             begin = now();
         }
         wait_until(now() + (int64_t)lines[2 + rank], may_sleep);
-        call(lines[0]);
+        call(bytes);
     }
     const int64_t took = now() - begin;
     MPI_Barrier(MPI_COMM_WORLD);
-    check(lines[-2 - ranks], lines[-1 - ranks]);
+    check(bytes, key);
+    /* All calls of the loop have the same data. One more call shows that data moves. */
+    prepare(bytes, mix(key));
+    call(bytes);
+    MPI_Barrier(MPI_COMM_WORLD);
+    check(bytes, mix(key));
     MPI_Reduce(&took, &longest, 1, MPI_INT64_T, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0) printf("%" PRId64 "\n", longest);
 }

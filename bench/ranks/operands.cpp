@@ -1,5 +1,6 @@
 #include "bench/ranks/operands.hpp"
 
+#include <cstdlib>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -7,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "bench/cases/payload.hpp"
+#include "bench/cases/summands.hpp"
 
 namespace rollcall::bench {
 
@@ -18,18 +20,13 @@ using collectives::Who;
 
 namespace {
 
-/// The element `i` that a rank contributes to a sum. It is a small integer, so that no sum is rounded.
-float summand(std::uint64_t key, std::uint64_t i, int rank) {
-    return static_cast<float>(key_of({key, i}) % 1024 + static_cast<std::uint64_t>(rank));
-}
-
 /// The size of the block that one rank has for another one, if blocks have sizes of their own. Each rank has the same sizes in another
 /// order.
 std::uint64_t size_between(const std::vector<std::uint64_t>& sizes, int from, int to) {
     return sizes[(static_cast<std::size_t>(from) + static_cast<std::size_t>(to)) % sizes.size()];
 }
 
-std::uint64_t key_of_piece(std::uint64_t key, int rank) { return key_of({key, static_cast<std::uint64_t>(rank)}); }
+std::uint64_t key_of_piece(std::uint64_t key, std::uint64_t number) { return key_of({key, number}); }
 
 detail::IntergroupOperation operation_between(runtime::OperationKind kind) {
     using detail::IntergroupOperation;
@@ -63,6 +60,11 @@ Intercommunicator divided(const Communicator& world, int in_first) {
     std::iota(first.begin(), first.end(), 0);
     std::iota(second.begin(), second.end(), in_first);
     return world.create_intercommunicator(first, second);
+}
+
+bool is_spoiler(int rank) {
+    const char* const text = std::getenv("ROLLCALL_TEST_CORRUPT");
+    return text != nullptr && std::atoi(text) == rank;
 }
 
 Operands::Operands(const Communicator& world, runtime::OperationKind operation, std::uint64_t bytes, int root,
@@ -158,15 +160,17 @@ std::vector<Operands::Piece> Operands::pieces(Slot slot) {
     const std::span<std::byte> all(buffer(slot));
     if (operand.extent != Extent::blocks) {
         const int rank = operand.extent == Extent::block ? world_.rank() : root_;
-        return {{rank, rank, all}};
+        return {{rank, static_cast<std::uint64_t>(rank), all}};
     }
     std::vector<Piece> blocks;
+    const auto all_ranks = static_cast<std::uint64_t>(world_.size()), own = static_cast<std::uint64_t>(world_.rank());
     std::uint64_t offset = 0;
     for (int partner = 0; partner < partners_; ++partner) {
         const int rank = first_partner_ + partner;
+        const auto other = static_cast<std::uint64_t>(rank);
         const std::uint64_t size = sizes_.empty() ? bytes_ : blocks_[static_cast<std::size_t>(partner)];
         const bool is_sent = slot == Slot::contribution;
-        const int number = !row_.personal ? rank : is_sent ? world_.rank() * world_.size() + rank : rank * world_.size() + world_.rank();
+        const std::uint64_t number = !row_.personal ? other : is_sent ? own * all_ranks + other : other * all_ranks + own;
         blocks.push_back({rank, number, all.subspan(offset, size)});
         offset += size;
     }
@@ -179,8 +183,9 @@ void Operands::prepare(std::uint64_t key) {
             (row_.operand(slot).is_written(is_root()) ? poison : fill)(piece.bytes, key_of_piece(key, piece.number));
     if (!row_.combines) return;
     std::vector<std::byte>& own = buffer(Slot::contribution);
+    const Summands summands(world_.size());
     for (std::uint64_t i = 0; i < own.size() / kElement; ++i) {
-        const float element = summand(key, i, world_.rank());
+        const float element = summands.of(key, i, world_.rank());
         std::memcpy(own.data() + i * kElement, &element, kElement);
     }
 }
@@ -194,13 +199,14 @@ std::string Operands::describe(const std::string& algorithm) const {
 
 std::optional<std::string> Operands::find_wrong_sum(std::uint64_t key) {
     if (!has(row_.data)) return std::nullopt;
-    const auto n = static_cast<float>(row_.combined_ranks(partners_, world_.rank()));
+    const int n = row_.combined_ranks(partners_, world_.rank());
     if (n == 0) return std::nullopt;
+    const Summands summands(world_.size());
     const std::uint64_t first = part_of(row_.data, bytes_, world_.size(), world_.rank()).offset / kElement;
     for (std::uint64_t i = 0; i < bytes_ / kElement; ++i) {
         float element;
         std::memcpy(&element, buffer(Slot::data).data() + i * kElement, kElement);
-        if (element != n * summand(key, first + i, first_partner_) + n * (n - 1) / 2)
+        if (element != summands.sum(key, first + i, first_partner_, n))
             return fmt::format("element {} on rank {} is not the sum of what {} ranks brought", i, world_.rank(), n);
     }
     return std::nullopt;

@@ -32,6 +32,10 @@ inline constexpr std::uint64_t kElement = 4;
 /// Makes the intercommunicator of the first `in_first` ranks and the others. Collective.
 Intercommunicator divided(const Communicator& world, int in_first);
 
+/// For self-tests: whether this rank is to change a byte of the data that it has received, before it checks the data. The variable
+/// ROLLCALL_TEST_CORRUPT names the rank.
+bool is_spoiler(int rank);
+
 /// The buffers of one rank for calls of one size.
 class Operands {
   public:
@@ -60,7 +64,8 @@ class Operands {
   private:
     /// A message or a block. `rank` says to which rank it belongs. The number identifies its content, which another rank has, too.
     struct Piece {
-        int rank, number;
+        int rank;
+        std::uint64_t number;
         std::span<std::byte> bytes;
     };
     /// Takes the ranks of the other group for partners.

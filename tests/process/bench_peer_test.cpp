@@ -178,6 +178,13 @@ TEST_F(BenchPeers, EveryOperationIsChecked) {
         EXPECT_EQ(result(peer, fmt::format("{}", fmt::join(plans, "")), ""), 0) << error();
         EXPECT_EQ(lines_of(contents(directory_ / "out")).size(), 3 * plans.size()) << contents(directory_ / "out");
     }
+    // A loop of three calls, one of which is not measured, also checks its last call.
+    const std::string loop = "gather 1 1 1 3\n30 77 0 0 0\n30 77 0 0 0\n30 77 0 0 0\n";
+    for (const std::string& peer : peers_) {
+        EXPECT_EQ(result(peer, loop, ""), 0) << error();
+        EXPECT_NE(result(peer, loop, "ROLLCALL_TEST_CORRUPT=1"), 0);
+        EXPECT_NE(error().find("gather gave a wrong result: "), std::string::npos) << error();
+    }
     // The libraries take turns in the calls whose result is changed, because the check is the same.
     for (std::size_t i = 0; i < operations.size(); ++i) {
         const std::string &operation = operations[i], &peer = peers_[i % peers_.size()];
@@ -288,6 +295,7 @@ TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     expect_refused("bench gatherv --peer openmpi --sizes spikes,same", {"--peer with several distributions", "allowed: one"});
     expect_refused("bench pingpong --peer openmpi --transport tcp", {"--peer with --transport tcp"});
     expect_refused("bench intergroup_allgather --peer openmpi --transport tcp", {"--peer with --transport tcp"});
+    expect_refused("bench loop --peer openmpi --transport ofi_tcp", {"--peer with --transport ofi_tcp"});
     expect_refused("bench intergroup_gatherv --ranks 4 --peer openmpi --bytes 1Gi", {"2 GiB", "together", "smaller"});
     expect_refused("bench intergroup_allgatherv --ranks 4 --peer openmpi --bytes 2Gi", {"2 GiB", "smaller"});
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " " + gather);

@@ -48,6 +48,16 @@ TEST_F(BenchCommand, TheLoopDrawsBars) {
     EXPECT_EQ(run("bench loop --plot loop.gif").code, 2);
 }
 
+TEST_F(BenchCommand, TheLoopIsChecked) {
+    const Ended ended =
+        run("bench loop --operation gather --bytes 3000 --compute balanced --iterations 2 --rounds 1 --ranks 3 --timeout 100s",
+            "ROLLCALL_TEST_CORRUPT=0");
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_NE(ended.error.find("gather auto of 1000 bytes to rank 0 gave a wrong result: byte 500 of block 1 on rank 0"), std::string::npos)
+        << ended.error;
+    expect_refused("bench loop --ranks 3 --compute last:4:1ms", {"last:4:1ms"});
+}
+
 TEST_F(BenchCommand, TheLoopTakesAlgorithmsThatAllOfItsOperationsHave) {
     const Ended ended = run("bench loop --operation broadcast,gather --algorithm pipelined");
     EXPECT_EQ(ended.code, 2);
@@ -164,6 +174,7 @@ TEST_F(BenchCommand, OtherOperationsBetweenGroupsAreMeasured) {
     expect_refused("bench intergroup_broadcast --ranks 4 --groups 2,1", {"--groups 2,1 of 4 ranks"});
     expect_refused("bench intergroup_broadcast --ranks 1", {"--ranks '1'", "from 2"});
     expect_refused("bench intergroup_barrier --ranks 1", {"--ranks '1'", "from 2"});
+    expect_refused("bench intergroup_barrier --explain", {"'--explain'"});
     expect_refused("bench intergroup_reduce --algorithm ring", {"ring", "binomial"});
 }
 

@@ -1,15 +1,13 @@
 #include "bench/commands/collective_rank.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <cstdlib>
-#include <cstring>
 #include <iostream>
+#include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,27 +19,34 @@
 #include "bench/ranks/job_time.hpp"
 #include "bench/ranks/message_time.hpp"
 #include "bench/ranks/operands.hpp"
+#include "foundation/hash.hpp"
+#include "foundation/kernel.hpp"
 #include "foundation/units.hpp"
+#include "runtime/topology/binding.hpp"
 
 namespace rollcall::bench {
 namespace {
 
 constexpr Tag kGatherTag = 2;
 
-/// For self-tests: the rank named by this variable changes a byte of the data it received, before it checks the data.
-constexpr const char* kCorruptVariable = "ROLLCALL_TEST_CORRUPT";
-
-/// Returns the number of CPUs that the ranks may use together: each rank may be bound to some of them. Collective.
-int usable_cpus(const Communicator& world) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    ::sched_getaffinity(0, sizeof set, &set);
-    std::array<std::uint64_t, sizeof set / sizeof(std::uint64_t)> words;
-    std::memcpy(words.data(), &set, sizeof set);
-    world.allreduce(words, bitwise_or);
+/// Whether some machine has fewer CPUs for its ranks than ranks. Each rank may be bound to some of the CPUs. Hosts that are emulated on one
+/// machine share its CPUs, so what counts is the kernel. Returns the same on all ranks. Collective.
+bool lacks_cpus(const Communicator& world) {
+    constexpr int kBits = 64;
+    const std::string kernel = boot_identity();
+    const std::uint64_t color = hash_of(std::as_bytes(std::span(kernel))) & std::numeric_limits<int>::max();
+    const Communicator host = world.split(static_cast<int>(color), world.rank());
+    const runtime::Cpus own = runtime::cpus_of();
+    int end = own.empty() ? 1 : own.back() + 1;
+    host.allreduce(end, maximum);
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(end / kBits + 1));
+    for (const int cpu : own) words[static_cast<std::size_t>(cpu / kBits)] |= std::uint64_t{1} << (cpu % kBits);
+    host.allreduce(words, bitwise_or);
     int cpus = 0;
     for (const std::uint64_t word : words) cpus += std::popcount(word);
-    return cpus;
+    bool lacks = host.size() > std::max(cpus, 1);
+    world.allreduce(lacks, logical_or);
+    return lacks;
 }
 
 /// The groups of the sweep. Null: it has no groups. Collective.
@@ -66,11 +71,11 @@ class Runner {
           agenda_(agenda),
           sweep_(agenda.sweep),
           groups_(groups_of(sweep_, world_)),
-          wait_(agenda.wait.value_or(sweep_.phases || job.size() > usable_cpus(world_) ? Compute::sleep : Compute::spin)),
+          partner_(message_partner(world_, sweep_.root, sweep_.in_first)),
+          wait_(agenda.wait.value_or(sweep_.phases || lacks_cpus(world_) ? Compute::sleep : Compute::spin)),
           time_(job),
           progress_(rows() * cells() * agenda.iterations,
                     job.rank() == 0 ? progress_surroundings(inherited) : ProgressLine::Surroundings{false, 0, {}, monotonic_now}) {
-        if (const char* text = std::getenv(kCorruptVariable)) corrupt_ = std::atoi(text) == job.rank();
         make_sleep_exact();
     }
 
@@ -116,7 +121,7 @@ class Runner {
             std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
             out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
         }
-        const Nanoseconds message = message_time(world_, sweep_.root, size_of_call(bytes));
+        const Nanoseconds message = message_time(world_, sweep_.root, partner_, size_of_call(bytes));
         // Each cell corresponds to one call site of a program. It has a plan of its own, which learns only from the phases of that cell.
         std::vector<Plan> plans;
         if (sweep_.phases)
@@ -229,11 +234,12 @@ class Runner {
     const Agenda& agenda_;
     const Sweep& sweep_;
     Intercommunicator groups_;
+    const int partner_;  ///< With which the root measures T.
     Compute wait_;
     JobTime time_;
     ProgressLine progress_;
     const Model model_ = model_now();
-    bool corrupt_ = false;
+    const bool corrupt_ = is_spoiler(job_.rank());
     std::size_t done_ = 0;  ///< Number of measured calls.
 };
 

@@ -83,10 +83,10 @@ class Runner {
     void measure_messages(const Communicator& pair, const std::string& path) {
         if (!pair) return;
         step(path + " latency");
-        const auto latency = static_cast<double>(message_time(pair, 0, kShort));
+        const auto latency = static_cast<double>(message_time(pair, 0, 1, kShort));
         samples(path, "latency") = {latency};
         step(path + " 1Mi");
-        samples(path, "mebibyte") = {std::max(static_cast<double>(message_time(pair, 0, kMebibyte)) - latency, kLeast)};
+        samples(path, "mebibyte") = {std::max(static_cast<double>(message_time(pair, 0, 1, kMebibyte)) - latency, kLeast)};
         step(path + " message rate");
         for (const double seconds : message_gaps(job_, pair, kShort, kWindows)) samples(path, "gap").push_back(seconds * 1e9);
     }

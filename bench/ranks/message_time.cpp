@@ -17,10 +17,29 @@ constexpr Tag kRoundTripTag = 1;
 
 }  // namespace
 
-Nanoseconds message_time(const Communicator& world, int root, std::uint64_t bytes) {
-    const int n = world.size();
-    if (n < 2) return 0;
-    const int partner = (root + 1) % n;
+int message_partner(int root, std::span<const int> hosts, int in_first) {
+    const int n = static_cast<int>(hosts.size());
+    int found = -1;
+    for (int i = 1; i < n; ++i) {
+        const int rank = (root + i) % n;
+        if (in_first > 0 && (rank < in_first) == (root < in_first)) continue;
+        if (hosts[static_cast<std::size_t>(rank)] != hosts[static_cast<std::size_t>(root)]) return rank;
+        if (found < 0) found = rank;
+    }
+    return found;
+}
+
+int message_partner(const Communicator& world, int root, int in_first) {
+    if (world.size() < 2) return -1;
+    const Communicator host = world.split_by_host();
+    const int own = host.world_rank(0);  // tells the hosts apart
+    std::vector<int> hosts(static_cast<std::size_t>(world.size()));
+    world.allgather(std::span(&own, 1), hosts);
+    return message_partner(root, hosts, in_first);
+}
+
+Nanoseconds message_time(const Communicator& world, int root, int partner, std::uint64_t bytes) {
+    if (partner < 0) return 0;
     const int round_trips = bytes <= kShortMessage ? kShortRoundTrips : 1;
     std::vector<std::byte> data(bytes);
     std::vector<double> samples;

@@ -63,7 +63,7 @@ class Runner {
 
     Samples run() {
         Samples samples;
-        samples.transport = transport_name();
+        samples.transport = transport_name(job_);
         for (const std::uint64_t bytes : plan_.sizes) samples.values[std::to_string(bytes)] = measure(bytes);
         return samples;
     }

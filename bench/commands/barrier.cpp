@@ -51,7 +51,7 @@ struct Plan {
 Samples measure_in(Job& job, const Plan& plan) {
     const Communicator& world = job.world();
     Samples samples;
-    samples.transport = transport_name();
+    samples.transport = transport_name(job);
     samples.explanation = world.explain("barrier");
     const Intercommunicator groups = plan.in_first > 0 ? divided(world, plan.in_first) : Intercommunicator();
     const auto pass = [&](std::uint64_t barriers) {

@@ -203,7 +203,7 @@ class Runner {
         for (std::size_t cell = 0; cell < cells(); ++cell) {
             Measured measured{.identity = {.operation = std::string(runtime::name(sweep_.operation)),
                                            .algorithm = algorithm(cell),
-                                           .transport = transport_name(),
+                                           .transport = transport_name(job_),
                                            .ranks = job_.size(),
                                            .bytes = bytes,
                                            .pattern = pattern(cell).describe(),

@@ -71,8 +71,8 @@ int run(const Words& words) {
         const Cost cost = idle(job, how, duration);
         if (job.rank() != 0) continue;
         const double seconds = static_cast<double>(duration) * 1e-9;
-        Cell cell =
-            plain_cell({.operation = "idle", .algorithm = name, .transport = transport_name(), .ranks = job.size()}, std::vector{seconds});
+        Cell cell = plain_cell({.operation = "idle", .algorithm = name, .transport = transport_name(job), .ranks = job.size()},
+                               std::vector{seconds});
         const auto add = [&](const char* what, double value) { cell.metrics.push_back(metric(what, Unit::ratio, std::vector{value})); };
         add("background_cpu_percent", 100 * static_cast<double>(cost.cpu_time) * 1e-9 / seconds);
         add("looks", static_cast<double>(cost.looks));

@@ -29,6 +29,7 @@ namespace {
 constexpr int kDefaultRanks = 8;
 constexpr std::uint64_t kWarmup = 3;
 constexpr Tag kTag = 5;
+constexpr const char *kBothWays = "auto,no", *kAutomatic = "auto";
 
 struct Words : RoundWords {
     Words() {
@@ -39,7 +40,7 @@ struct Words : RoundWords {
     std::string bytes = "64Ki";
     std::string compute = "uniform:0..10ms";
     std::string how = "sleep";
-    std::string decouple = "auto,no", algorithms = "auto";
+    std::string decouple, algorithms;  ///< Empty: kBothWays and "auto", or what a running job has.
     std::vector<std::string> peers;
     std::string plot;
 };
@@ -69,7 +70,7 @@ class Runner {
     Runner(Job& job, const Plan& plan) : job_(job), world_(job.world()), plan_(plan) { make_sleep_exact(); }
 
     Samples run() {
-        samples_.transport = transport_name();
+        samples_.transport = transport_name(job_);
         for (const std::string& operation : plan_.operations)
             for (const std::uint64_t bytes : plan_.sizes) measure(operation, bytes);
         return std::move(samples_);
@@ -155,8 +156,9 @@ Plan plan_of(const Words& words, int ranks) {
     plan.operations = parse_names(words.operations, "operation", operations);
     plan.sizes = parse_sizes(words.bytes, "--bytes");
     const Choice modes[] = {{.name = "auto"}, {.name = "no"}};
-    plan.decouple = parse_names(words.decouple, "way to decouple", modes);
-    plan.algorithms = parse_names(words.algorithms, "algorithm", algorithms_of_all(plan.operations));
+    plan.decouple = parse_names(words.decouple.empty() ? kBothWays : words.decouple, "way to decouple", modes);
+    plan.algorithms =
+        parse_names(words.algorithms.empty() ? kAutomatic : words.algorithms, "algorithm", algorithms_of_all(plan.operations));
     plan.compute = Pattern::parse(words.compute);
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,
@@ -168,7 +170,7 @@ Plan plan_of(const Words& words, int ranks) {
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
     plan.peers = parse_peers(words.peers);
-    if (!words.plot.empty() && !inside_job()) {
+    if (!words.plot.empty() && is_first_rank() && samples_path(words.inherited).empty()) {
         picture_type(words.plot);
         require_gnuplot();
     }
@@ -250,9 +252,21 @@ std::string way_name(const std::string& algorithm, const std::string& decouple) 
     return (algorithm == "auto" ? "" : algorithm + ", ") + (decouple == "auto" ? "decoupled" : "coupled");
 }
 
+/// The algorithm that the settings name for all of the operations, or the word for several.
+std::string algorithm_of_job(const Plan& plan) {
+    const Settings settings = Settings::from_environment();
+    std::string found;
+    for (const std::string& operation : plan.operations) {
+        const std::string& one = settings.algorithms[static_cast<std::size_t>(collectives::find_operation(operation)->kind)];
+        if (!found.empty() && found != one) return "as_set";
+        found = one;
+    }
+    return found;
+}
+
 /// The ways of Rollcall that are compared. In a job that is already running: its own.
 std::vector<Variant> ways_of(const Plan& plan) {
-    if (inside_job()) return {{way_name("auto", Settings::from_environment().decouple)}};
+    if (inside_job()) return {{way_name(algorithm_of_job(plan), Settings::from_environment().decouple)}};
     std::vector<Variant> ways;
     for (const std::string& algorithm : plan.algorithms)
         for (const std::string& decouple : plan.decouple) {
@@ -267,6 +281,8 @@ std::vector<Variant> ways_of(const Plan& plan) {
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Plan plan = plan_of(words, start.ranks);
+    refuse_other_settings(words.inherited, "--decouple", words.decouple, Settings::from_environment().decouple);
+    refuse_other_settings(words.inherited, "--algorithm", words.algorithms, algorithm_of_job(plan));
     const std::vector<Variant> ways = ways_of(plan);
     if (!plan.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
     if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
@@ -322,10 +338,10 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->add_option("--algorithm", words->algorithms,
                      "Algorithms that all of the operations have, separated by commas; each is a job in each round")
         ->type_name("NAMES")
-        ->capture_default_str();
+        ->default_str(kAutomatic);
     command->add_option("--decouple", words->decouple, "Values of ROLLCALL_DECOUPLE, separated by commas; each is a job in each round")
         ->type_name("auto,no")
-        ->capture_default_str();
+        ->default_str(kBothWays);
     add_peer_option(*command, words->peers);
     command->add_option("--plot", words->plot, "Draw bars into this file, which ends in .svg, .png or .pdf (needs gnuplot)")
         ->type_name("FILE");

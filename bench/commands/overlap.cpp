@@ -26,13 +26,14 @@ constexpr Nanoseconds kStartMargin = 1'000'000;
 /// The send begins at a random time, at the earliest after this many nanoseconds.
 constexpr Nanoseconds kEarliestSend = 2'000'000;
 constexpr Tag kTag = 4;
+constexpr const char* kBoth = "on,off";
 
 constexpr const char *kWaiting = "waiting", *kComputing = "computing", *kLeft = "left";
 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations; }
     std::string bytes = "8Mi";
-    std::string landing = "on,off";
+    std::string landing;  ///< Empty: kBoth, or what a running job has.
     std::string compute = "100ms";
 };
 
@@ -53,7 +54,7 @@ class Runner {
     }
 
     Samples run() {
-        samples_.transport = transport_name();
+        samples_.transport = transport_name(job_);
         for (const std::uint64_t bytes : plan_.sizes) {
             data_.resize(bytes);
             for (std::uint64_t iteration = 0; iteration < kWarmup + plan_.iterations; ++iteration)
@@ -110,7 +111,7 @@ Plan plan_of(const Words& words) {
     Plan plan;
     plan.sizes = parse_sizes(words.bytes, "--bytes");
     const Choice choices[] = {{.name = "on"}, {.name = "off"}};
-    plan.landing = parse_names(words.landing, "landing", choices);
+    plan.landing = parse_names(words.landing.empty() ? kBoth : words.landing, "landing", choices);
     plan.compute = parse_duration(words.compute);
     if (plan.compute < 4 * kEarliestSend)
         throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: {} and more", words.compute,
@@ -148,8 +149,10 @@ int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     const Plan plan = plan_of(words);
     std::vector<Variant> variants;
-    if (inside_job())  // The landing budget of a running job cannot be changed.
-        variants.push_back({Settings::from_environment().landing_bytes > 0 ? "on" : "off"});
+    const std::string of_job = Settings::from_environment().landing_bytes > 0 ? "on" : "off";
+    refuse_other_settings(words.inherited, "--landing", words.landing, of_job);
+    if (inside_job())
+        variants.push_back({of_job});
     else
         for (const std::string& landing : plan.landing)
             variants.push_back(
@@ -176,7 +179,7 @@ void add_overlap_command(usage::Command& bench, int& exit_code) {
         ->add_option("--landing", words->landing,
                      "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job of its own")
         ->type_name("on,off")
-        ->capture_default_str();
+        ->default_str(kBoth);
     command->add_option("--compute", words->compute, "How long the receiver computes without calling Rollcall")
         ->type_name("T")
         ->capture_default_str();

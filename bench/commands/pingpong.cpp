@@ -21,6 +21,7 @@
 #include "bench/ranks/child.hpp"
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/rounds.hpp"
+#include "foundation/settings.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -76,7 +77,7 @@ bool go_on(const Communicator& world, bool decision) {
 Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint64_t iterations) {
     const Communicator& world = job.world();
     Samples samples;
-    samples.transport = transport_name();
+    samples.transport = transport_name(job);
     for (const std::uint64_t bytes : sizes) {
         if (world.rank() < kRanks) {
             const std::uint64_t key = bench::key_of({bytes, 1});
@@ -177,6 +178,19 @@ void run_round(const Peer& peer, std::uint64_t iterations, const std::vector<std
     for (std::size_t i = 0; i < sizes.size(); ++i) into[sizes[i]].push_back(std::move(lines[i]));
 }
 
+/// ucx_perftest measures UCX, so Rollcall must use it, too.
+void refuse_other_than_ucx(const std::vector<TransportChoice>& transports) {
+    const std::string set = Settings::from_environment().transport;
+    for (const TransportChoice& choice : transports) {
+        if (choice.name.starts_with("ofi"))
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--raw-ucx with --transport {}; allowed: default, shm, tcp, because it measures UCX", choice.name));
+        if (choice.name == "default" && set != "ucx")
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--raw-ucx with ROLLCALL_TRANSPORT={}; allowed: ucx, because it measures UCX", set));
+    }
+}
+
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     if (!inside_job() && start.ranks != kRanks)
@@ -188,6 +202,7 @@ int run(const Words& words) {
         if (!peers.empty() && bytes > std::numeric_limits<int>::max())
             throw Error(ErrorCode::invalid_argument,
                         "--peer with messages of 2 GiB or more, which MPI 3 does not count; allowed: smaller ones");
+    if (words.raw_ucx) refuse_other_than_ucx(parse_transports(words.transports));
     if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
     if (inside_job() && samples_path(words.inherited).empty() && (words.raw_ucx || !peers.empty()))
         throw Error(ErrorCode::invalid_argument,

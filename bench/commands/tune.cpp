@@ -54,7 +54,7 @@ struct Words {
 /// Measures in a job, in nanoseconds under the names of the costs. Only the samples of rank 0 count.
 class Runner {
   public:
-    Runner(Job& job, ProgressLine& progress) : job_(job), progress_(progress) { samples_.transport = transport_name(); }
+    Runner(Job& job, ProgressLine& progress) : job_(job), progress_(progress) { samples_.transport = transport_name(job_); }
     static constexpr std::size_t kSteps = 8;
 
     Samples run() {

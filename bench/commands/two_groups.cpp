@@ -119,7 +119,7 @@ class Runner {
 /// The algorithms take turns, in another order in each iteration, which is the same on all ranks.
 Samples measure(Job& job, const Contest& contest) {
     Samples samples;
-    samples.transport = transport_name();
+    samples.transport = transport_name(job);
     make_sleep_exact();
     job.synchronize_clocks();
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {

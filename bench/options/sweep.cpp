@@ -19,6 +19,7 @@
 #include "bench/cases/lists.hpp"
 #include "bench/cases/payload.hpp"
 #include "bench/plots/plot.hpp"
+#include "bench/ranks/start.hpp"
 #include "collectives/catalogue.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
@@ -312,6 +313,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     sweep.explain = words.explain;
     sweep.format = words.format;
     for (const Pattern& pattern : sweep.patterns) pattern.delays(ranks, sweep.root, 0, 0);
+    if (kind == Ranks::real && !is_first_rank()) return sweep;  // Only one process writes.
     if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
     if (!sweep.plot.empty()) require_writable("--plot", sweep.plot);
     if (!sweep.plot.empty()) picture_type(sweep.plot);

@@ -84,8 +84,8 @@ Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name) 
 
 std::vector<TransportChoice> parse_transports(std::string_view text) {
     static const std::vector<TransportChoice> kAll = {{"default", {}},
-                                                      {"shm", {"UCX_TLS=posix,self"}},
-                                                      {"tcp", {"UCX_TLS=tcp,self"}},
+                                                      {"shm", {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=posix,self"}},
+                                                      {"tcp", {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=tcp,self"}},
                                                       {"ofi_shm", {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=shm"}},
                                                       {"ofi_tcp", {"ROLLCALL_TRANSPORT=ofi", "ROLLCALL_OFI_PROVIDER=tcp"}}};
     std::vector<Choice> choices;
@@ -100,6 +100,13 @@ std::vector<TransportChoice> parse_transports(std::string_view text) {
         chosen.push_back(*std::find_if(kAll.begin(), kAll.end(), [&](const auto& one) { return one.name == name; }));
     }
     return chosen;
+}
+
+void refuse_other_settings(const Inherited& inherited, const char* option, const std::string& asked, const std::string& set) {
+    if (!inside_job() || !samples_path(inherited).empty() || asked.empty() || asked == set) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} {} in a job that is already running; allowed: {}, as its settings say, or the benchmark outside of a job",
+                            option, asked, set));
 }
 
 void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster) {

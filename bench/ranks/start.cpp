@@ -20,7 +20,9 @@
 #include <rollcall/error.hpp>
 
 #include "bench/cases/lists.hpp"
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/frames.hpp"
+#include "bootstrap/starters/directory.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
@@ -88,16 +90,62 @@ int start(const Start& start, const std::vector<std::string>& environment, const
     return launcher::run(options);
 }
 
+/// Where the environment has the place of a process that one of several was started by.
+struct PlaceVariables {
+    std::string_view shown_by;  ///< The variable of bootstrap::Evidence.
+    const char *size, *rank;
+};
+constexpr PlaceVariables kPlaces[] = {{bootstrap::kDescriptorVariable, bootstrap::kSizeVariable, bootstrap::kRankVariable},
+                                      {bootstrap::kDirectoryVariable, bootstrap::kDirectorySizeVariable, bootstrap::kDirectoryRankVariable},
+                                      {"RANK", "WORLD_SIZE", "RANK"},
+                                      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+                                      {"PMI_FD", "PMI_SIZE", "PMI_RANK"},
+                                      {"PMI_RANK", "PMI_SIZE", "PMI_RANK"},
+                                      {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMIX_RANK"},
+                                      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
+                                      {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID"}};
+
+struct JobPlace {
+    bool is_inside = false;
+    int size = 1, rank = 0;  ///< The size is 0 if the starter does not tell it.
+    std::string starter = {};
+};
+
+JobPlace place_in_environment() {
+    const bootstrap::Evidence evidence = bootstrap::evident_starter();
+    if (evidence.alone) return {};
+    JobPlace place{.is_inside = true, .size = 0, .starter = evidence.starter};
+    for (const PlaceVariables& variables : kPlaces) {
+        const char *const size = std::getenv(variables.size), *const rank = std::getenv(variables.rank);
+        if (variables.shown_by != evidence.variable || size == nullptr || place.size > 0) continue;
+        place.size = std::atoi(size);
+        if (rank != nullptr) place.rank = std::atoi(rank);
+    }
+    return place;
+}
+
+/// A process that joins its job removes most of these variables, so they are read only once.
+const JobPlace& job_place() {
+    static const JobPlace place = place_in_environment();
+    return place;
+}
+
 std::filesystem::path path_of(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
 
 }  // namespace
 
-bool inside_job() { return std::getenv(bootstrap::kDescriptorVariable) != nullptr; }
+bool inside_job() { return job_place().is_inside; }
 
 int job_size() {
-    const char* const text = std::getenv(bootstrap::kSizeVariable);
-    return text == nullptr ? 1 : std::atoi(text);
+    const JobPlace& place = job_place();
+    if (place.size < 1)
+        throw Error(ErrorCode::state, fmt::format("this process was started by {}, which does not tell it how many ranks the job has; "
+                                                  "allowed: `rollcall run`, or no starter",
+                                                  place.starter));
+    return place.size;
 }
+
+bool is_first_rank() { return job_place().rank == 0; }
 
 bool share_cpus(int ranks) { return ranks > static_cast<int>(std::max<std::size_t>(runtime::cpus_of().size(), 1)); }
 
@@ -114,7 +162,7 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
     usage::Option* const ranks =
         command
             .add_option("-n,--ranks", words.ranks,
-                        fmt::format("How many ranks are started (under `rollcall run`: the size of its job){}",
+                        fmt::format("How many ranks are started (under `rollcall run` or another starter: the size of its job){}",
                                     words.several_ranks ? fmt::format("; or a list, for a job of each number, {}", kCountList) : ""))
             ->type_name(words.several_ranks ? "N,..." : "N")
             ->default_str(std::to_string(default_ranks));
@@ -289,11 +337,11 @@ ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {
     return surroundings;
 }
 
-std::string transport_name() {
-    const char* const transport = std::getenv("ROLLCALL_TRANSPORT");
-    const std::string name = transport == nullptr ? Settings().transport : transport;
-    const char* const chosen = std::getenv(name == "ucx" ? "UCX_TLS" : "ROLLCALL_OFI_PROVIDER");
-    return chosen == nullptr ? name : fmt::format("{}:{}", name, chosen);
+std::string transport_name(const Job& job) {
+    // The setting may leave the choice to the job (auto).
+    const bool is_ucx = job.transport_description().starts_with("UCX");
+    const char* const chosen = std::getenv(is_ucx ? "UCX_TLS" : "ROLLCALL_OFI_PROVIDER");
+    return fmt::format("{}{}{}", is_ucx ? "ucx" : "ofi", chosen == nullptr ? "" : ":", chosen == nullptr ? "" : chosen);
 }
 
 }  // namespace rollcall::bench

@@ -26,9 +26,12 @@ class Command;
 
 namespace rollcall::bench {
 
-/// Whether this process was started as a rank of a job, and the size of that job.
+/// Whether `rollcall run` or another starter (srun, mpirun, torchrun) has started this process as a rank of a job, and the size of that
+/// job. job_size() throws Error{state} if the starter does not tell the size.
 bool inside_job();
 int job_size();
+/// Whether this process is rank 0 of that job, or is not a rank.
+bool is_first_rank();
 
 /// Whether this host has fewer CPUs for this process than there are ranks.
 bool share_cpus(int ranks);
@@ -95,6 +98,6 @@ void leave(const Inherited& inherited, const Samples& samples);
 ProgressLine::Surroundings progress_surroundings(const Inherited& inherited);
 
 /// The name of the transport in cells: "ucx", or "ucx:tcp" if UCX_TLS chooses tcp.
-std::string transport_name();
+std::string transport_name(const Job& job);
 
 }  // namespace rollcall::bench

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
@@ -46,6 +47,32 @@ TEST_F(BenchCommand, ProvidersOfLibfabricAreTransportsOfOneReport) {
     ASSERT_EQ(lines.size(), 1u + 2u * 2u) << ended.out;
     for (std::size_t i = 1; i < lines.size(); ++i)
         EXPECT_NE(lines[i].find(i < 3 ? ",ofi:shm," : ",ofi:tcp,"), std::string::npos) << lines[i];
+}
+
+// Each process of another starter is a rank of one job, and does not start a job of its own.
+TEST_F(BenchCommand, TakesPartInTheJobOfAnotherStarter) {
+    const std::string bench = ROLLCALL_COMMAND " bench broadcast --bytes 8 --iterations 2 --warmup 0 --algorithm linear --format json";
+    const auto start = [&](const std::string& words) {
+        const auto of = [&](int rank) {
+            const std::string file = (directory_ / fmt::format("{}", rank)).string();
+            return fmt::format("ROLLCALL_RENDEZVOUS={} ROLLCALL_SIZE=2 ROLLCALL_RANK={} timeout 100 {} {} >{}.out 2>{}.error",
+                               (directory_ / "meeting").string(), rank, bench, words, file, file);
+        };
+        std::filesystem::create_directories(directory_ / "meeting");
+        const int status = std::system(fmt::format("{} & {}; code=$?; wait; exit $code", of(1), of(0)).c_str());
+        return WEXITSTATUS(status);
+    };
+    ASSERT_EQ(start(""), 0) << contents(directory_ / "0.error") << contents(directory_ / "1.error");
+    const Lines lines = lines_of(contents(directory_ / "0.out"));
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_EQ(Json::parse(lines[0])["ranks"], 2);
+    EXPECT_EQ(contents(directory_ / "1.out"), "");
+    EXPECT_EQ(start("--ranks 3"), 2);
+    EXPECT_NE(contents(directory_ / "0.error").find("--ranks 3 in a job of 2 ranks"), std::string::npos);
+    const Ended unknown = run("bench broadcast", "PMIX_RANK=0 PMIX_NAMESPACE=some");
+    EXPECT_NE(unknown.code, 0);
+    EXPECT_NE(unknown.error.find("does not tell it how many ranks the job has; allowed: `rollcall run`"), std::string::npos)
+        << unknown.error;
 }
 
 TEST_F(BenchCommand, NumbersOfRanksMustFit) {

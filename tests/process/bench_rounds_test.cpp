@@ -66,6 +66,41 @@ TEST_F(BenchCommand, TheLoopTakesAlgorithmsThatAllOfItsOperationsHave) {
         << ended.error;
 }
 
+TEST_F(BenchCommand, SettingsOfARunningJobCannotBeChanged) {
+    const std::string job = "run -n 2 " ROLLCALL_COMMAND " bench ";
+    const auto expect_refusal = [&](const std::string& words, const std::string& reason) {
+        const Ended ended = run(job + words);
+        EXPECT_EQ(ended.code, 2) << words;
+        EXPECT_NE(ended.error.find(reason + " in a job that is already running; allowed: "), std::string::npos) << ended.error;
+    };
+    const std::string loop = "loop --operation gather --compute balanced --iterations 1 --bytes 8";
+    expect_refusal(loop + " --decouple no", "--decouple no");
+    expect_refusal(loop + " --algorithm binomial", "--algorithm binomial");
+    expect_refusal("overlap --landing off", "--landing off");
+    const Ended ended =
+        run(job + loop + " --decouple no --algorithm binomial --format json", "ROLLCALL_DECOUPLE=no ROLLCALL_GATHER=binomial");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    EXPECT_EQ(Json::parse(ended.out)["algorithm"], "binomial, coupled");
+}
+
+TEST_F(BenchCommand, RawUcxIsComparedWithUcxOnly) {
+    expect_refused("bench pingpong --raw-ucx --transport shm,ofi_shm", {"--raw-ucx with --transport ofi_shm; allowed: default, shm, tcp"});
+    expect_refused("bench pingpong --raw-ucx --env ROLLCALL_TRANSPORT=ofi", {"--raw-ucx with ROLLCALL_TRANSPORT=ofi; allowed: ucx"});
+    expect_refused("bench pingpong --raw-ucx --env ROLLCALL_TRANSPORT=auto", {"--raw-ucx with ROLLCALL_TRANSPORT=auto; allowed: ucx"});
+}
+
+// `auto` is a choice that the job makes.
+TEST_F(BenchCommand, NamesTheTransportThatTheJobTook) {
+    const std::string words = "bench pingpong --iterations 1 --rounds 1 --timeout 100s --format json";
+    const Ended ended = run(words, "env -u UCX_TLS -u ROLLCALL_OFI_PROVIDER ROLLCALL_TRANSPORT=auto");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    EXPECT_EQ(Json::parse(ended.out)["transport"], "ucx");
+    // A choice of UCX is one, whatever the environment says.
+    const Ended shm = run(words + " --transport shm", "env ROLLCALL_TRANSPORT=ofi");
+    ASSERT_EQ(shm.code, 0) << shm.error;
+    EXPECT_EQ(Json::parse(shm.out)["transport"], "ucx:posix,self");
+}
+
 /// Expects that the rates follow from the time of a window in which so many messages move.
 void expect_rates(const Json& cell, double messages) {
     const double bytes = cell["bytes"].get<double>();

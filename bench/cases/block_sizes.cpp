@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 namespace rollcall::bench {
 namespace {
@@ -49,6 +50,17 @@ std::string_view name(SizeDistribution distribution) {
     return "";
 }
 
+std::uint64_t largest_mean(SizeDistribution distribution) {
+    constexpr std::uint64_t kNumbers = std::uint64_t{1} << 31;
+    switch (distribution) {
+        case SizeDistribution::random:
+        case SizeDistribution::random_decreasing:
+        case SizeDistribution::random_increasing: return kNumbers / 2;
+        case SizeDistribution::bucket: return kNumbers;
+        default: return std::numeric_limits<std::uint64_t>::max();
+    }
+}
+
 std::vector<std::uint64_t> block_sizes(SizeDistribution distribution, int ranks, std::uint64_t b, int rho, std::uint32_t seed) {
     const auto n = static_cast<std::uint64_t>(ranks), few = static_cast<std::uint64_t>(rho);
     GlibcRandom random(seed);
@@ -63,7 +75,7 @@ std::vector<std::uint64_t> block_sizes(SizeDistribution distribution, int ranks,
             case SizeDistribution::decreasing: return 2 * b * (n - i) / n + 1;
             case SizeDistribution::increasing: return 2 * b * (i + 1) / n + 1;
             case SizeDistribution::alternating: return i % 2 == 0 ? b + b / 2 : b - b / 2;
-            case SizeDistribution::skewed: return i < few ? n * b / few : 1;
+            case SizeDistribution::skewed: return i < few ? n * b / std::min(few, n) : 1;
             case SizeDistribution::two_blocks: return i == 0 || i + 1 == n ? n * b / 2 : 0;
         }
         return 0;

@@ -64,9 +64,9 @@ void add_phase_options(usage::Command& command, PhaseWords& words) {
     command
         .add_option(
             "--compute", words.compute,
-            "Measure planned calls. Each follows a compute phase of 2 T + x, where x is the rank's delay; the rank announces the middle "
+            "Measure planned calls. Each follows a compute phase of 2 C + x, where x is the rank's delay; the rank announces the middle "
             "of the phase. off: calls without plans")
-        ->type_name("T|off")
+        ->type_name("C|off")
         ->default_str(kNoCompute);
     command.add_option("--predictor", words.predictor, "How plans predict arrivals: edge_linear, last, moving_average, exponential")
         ->type_name("NAME")
@@ -93,7 +93,7 @@ std::optional<Phases> checked(const PhaseWords& words, const std::string& comput
     if (time == kNoCompute) {
         if (words.predictor || words.noise || words.no_edge)
             throw Error(ErrorCode::invalid_argument,
-                        "--predictor, --no-edge and --prediction-noise; allowed with --compute T, such as --compute 100ms");
+                        "--predictor, --no-edge and --prediction-noise; allowed with --compute C, such as --compute 100ms");
         return std::nullopt;
     }
     Phases phases;

@@ -91,9 +91,10 @@ void add_agenda_options(usage::Command& command, AgendaWords& words, runtime::Op
     command
         .add_option(
             "--landing", words.landing,
-            "Early data. on: the landing budget is as it is set; off: ROLLCALL_LANDING_BYTES=0, so a sender waits for its receiver; "
-            "eager:SIZE: a sender of more than SIZE waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP). Each "
-            "is a job of its own; the column `model` says which: nonblocking, blocking, eager")
+            fmt::format("Early data. on: the landing budget is as it is set; off: ROLLCALL_LANDING_BYTES=0, so a sender waits for its "
+                        "receiver; eager:SIZE: a sender of more than SIZE waits, as in MPI{}. Each is a job of its own; the column `model` "
+                        "says which: nonblocking, blocking, eager; with several values, `landing` does",
+                        has_paper(operation) && !words.sweep.sizes ? kLandingOfPapersInWords : ""))
         ->type_name("on|off|eager:SIZE,...")
         ->take_last();
     add_inherited_options(command, words.inherited);

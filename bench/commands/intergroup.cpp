@@ -28,23 +28,34 @@ namespace {
 using collectives::AlgorithmEntry;
 using runtime::OperationKind;
 
+constexpr const char *kRanks = "64,256", *kBlock = "64Ki", *kSettings = "all", *kGroups = "12,4", *kBlocks = "1Mi,1Mi";
+
 struct Words {
-    std::string ranks = "64,256", block = "64Ki", settings = "all", algorithms = "all", model = "alpha=0,beta=1";
-    std::optional<std::string> groups, blocks;
+    std::string algorithms = "all", model = "alpha=0,beta=1";
+    std::optional<std::string> ranks, block, settings;  ///< Of the paper's settings.
+    std::optional<std::string> groups, blocks;          ///< Instead of these.
     output::Format format = output::Format::text;
 };
 
 std::vector<GroupCase> cases_of(const Words& words) {
     if (words.groups || words.blocks) {
-        const auto groups = parse_groups(words.groups.value_or("12,4"));
-        const auto blocks = parse_sizes(words.blocks.value_or("1Mi,1Mi"), "--blocks");
+        if (words.ranks || words.block || words.settings)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("{} with {}; allowed: --groups and --blocks, or the paper's --settings with --ranks and --block",
+                                    words.ranks   ? "--ranks"
+                                    : words.block ? "--block"
+                                                  : "--settings",
+                                    words.groups ? "--groups" : "--blocks"));
+        const auto groups = parse_groups(words.groups.value_or(kGroups));
+        const auto blocks = parse_sizes(words.blocks.value_or(kBlocks), "--blocks");
         if (blocks.size() != 2)
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--blocks {}; allowed: two sizes, such as 1Mi,64Ki", quote(*words.blocks)));
         return {{"", blocks_of(groups[0], blocks[0], false), blocks_of(groups[1], blocks[1], false)}};
     }
-    return cases_of_settings(words.settings, {}, parse_counts(words.ranks, "--ranks", 4, kMostSimulatedRanks),
-                             parse_sizes(words.block, "--block"));
+    return cases_of_settings(words.settings.value_or(kSettings), {},
+                             parse_counts(words.ranks.value_or(kRanks), "--ranks", 4, kMostSimulatedRanks),
+                             parse_sizes(words.block.value_or(kBlock), "--block"));
 }
 
 /// Returns the time when the last rank has all data, if all ranks arrive at once.
@@ -123,20 +134,20 @@ void add_intergroup_command(usage::Command& simulate) {
     usage::Command* const command =
         simulate.add_subcommand("intergroup_allgather", "Simulate the allgather between two groups of ranks that arrive at the same time");
     const auto words = std::make_shared<Words>();
-    command->add_option("--settings", words->settings, "Settings of the paper: 1 to 8, or all")->type_name("LIST")->capture_default_str();
+    command->add_option("--settings", words->settings, "Settings of the paper: 1 to 8, or all")->type_name("LIST")->default_str(kSettings);
     command
         ->add_option("-n,--ranks", words->ranks, fmt::format("With --settings: numbers of ranks of both groups together, {}", kCountList))
         ->type_name("LIST")
-        ->capture_default_str();
+        ->default_str(kRanks);
     command->add_option("--block", words->block, fmt::format("With --settings: (mean) sizes of a block, {}", kSizeList))
         ->type_name("SIZES")
-        ->capture_default_str();
+        ->default_str(kBlock);
     command->add_option("--groups", words->groups, "Instead of --settings: the sizes of the two groups")
         ->type_name("P,Q")
-        ->default_str("12,4");
+        ->default_str(kGroups);
     command->add_option("--blocks", words->blocks, "With --groups: the size of a block in each group")
         ->type_name("BYTES,BYTES")
-        ->default_str("1Mi,1Mi");
+        ->default_str(kBlocks);
     command->add_option("--algorithms", words->algorithms, "Algorithms by name, separated by commas")
         ->type_name("NAMES")
         ->capture_default_str();

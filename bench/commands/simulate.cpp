@@ -158,7 +158,7 @@ class CellRun {
         const Nanoseconds begin = monotonic_now();
         show_ = &show;
         simulation_->network().set_watch([](void* self) { static_cast<CellRun*>(self)->show_progress(); }, this);
-        std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.paper ? kPaperIterations : kDefaultIterations);
+        std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.as_in_paper ? kPaperIterations : kDefaultIterations);
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
             if (iteration == 0 && !plan_.sweep.iterations)
@@ -332,8 +332,8 @@ are shown both ways.
 constexpr const char* kPaperFooter = R"(
 
 With --paper the defaults are the paper's: 48 ranks, 128 iterations, )";
-constexpr const char* kPaperFooterEnd =
-    R"( (117 MB/s), and --landing eager:64Ki. The paper's network was not as simple as this: on it, several
+constexpr const char* kPaperFooterEnd = R"( (117 MB/s), and --landing eager:64Ki.)";
+constexpr const char* kTableFooterEnd = R"( The paper's network was not as simple as this: on it, several
 senders to one receiver, as at the beginning of a linear gather, cost more than their bytes.)";
 
 void add_options(usage::Command& command, Words& words, OperationKind operation) {
@@ -345,9 +345,10 @@ void add_options(usage::Command& command, Words& words, OperationKind operation)
         ->type_name("K=V,...");
     command
         .add_option("--landing", words.landing,
-                    "Early data that each rank accepts. on: all; off: none, so a sender waits for its receiver; eager:SIZE: messages of up "
-                    "to SIZE, and a sender of more waits, as in MPI (default with --paper: eager:64Ki, as Open MPI over TCP); BYTES: this "
-                    "much at a time. The column `model` says which: nonblocking, blocking, eager")
+                    fmt::format("Early data that each rank accepts. on: all; off: none, so a sender waits for its receiver; eager:SIZE: "
+                                "messages of up to SIZE, and a sender of more waits, as in MPI{}; BYTES: this much at a time. The column "
+                                "`model` says which: nonblocking, blocking, eager; with several values, `landing` does",
+                                has_paper(operation) ? kLandingOfPapersInWords : ""))
         ->type_name("on|off|eager:SIZE|BYTES,...")
         ->default_str(kLandingOn);
     command
@@ -360,6 +361,7 @@ void add_options(usage::Command& command, Words& words, OperationKind operation)
     command.add_flag("--verbose", words.verbose, "Say on standard error how much real time each cell took");
     std::string footer = command.footer() + kFooter + kDefaultModel + kFooterEnd;
     if (has_paper(operation)) footer.append(kPaperFooter).append(kPaperModel).append(kPaperFooterEnd);
+    if (has_paper(operation) && !has_figures(operation)) footer.append(kTableFooterEnd);
     command.footer(footer);
 }
 

@@ -191,8 +191,10 @@ std::vector<Problem> problems_of(const Words& words) {
     const auto rho = static_cast<int>(parse_count(words.rho, "--rho", 1, kMostRanks));
     const auto seed = static_cast<std::uint32_t>(parse_count(words.seed, "--seed", 0, std::numeric_limits<std::int32_t>::max()));
     for (const std::uint64_t block : blocks)
-        for (const SizeDistribution each : parse_distributions(sizes))
+        for (const SizeDistribution each : parse_distributions(sizes)) {
+            require_sizes(each, block);
             problems.push_back({.name = std::string(name(each)), .sizes = block_sizes(each, ranks, block, rho, seed), .costs = costs});
+        }
     return problems;
 }
 

@@ -75,15 +75,15 @@ class Runner {
         all_.resize(std::accumulate(others_.begin(), others_.end(), std::uint64_t{0}));
     }
 
-    /// Makes one call on all ranks. Returns its time on the slowest rank, in seconds, at all ranks. Throws the error with which all ranks
-    /// refuse an algorithm that cannot run here.
+    /// Makes one call on all ranks. Returns the time from the common start until the last rank has left it, in seconds, at all ranks.
+    /// Throws the error with which all ranks refuse an algorithm that cannot run here.
     double seconds_of(const std::string& algorithm, std::uint64_t key) {
         fill(block_, key_of({key, is_first_, static_cast<std::uint64_t>(between_.rank())}));
         each_block([&](std::uint64_t member, std::span<std::byte> block) { poison(block, key_of({key, !is_first_, member})); });
-        wait_until(job_.local_time_at(common_start(job_)), Compute::sleep);
-        const Nanoseconds begin = monotonic_now();
+        const Nanoseconds start = job_.local_time_at(common_start(job_));
+        wait_until(start, Compute::sleep);
         call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
-        auto longest = static_cast<double>(monotonic_now() - begin);
+        auto longest = static_cast<double>(monotonic_now() - start);
         world_.allreduce(longest, maximum);
         each_block([&](std::uint64_t member, std::span<std::byte> block) {
             if (const auto wrong = find_wrong(block, key_of({key, !is_first_, member})))
@@ -121,8 +121,8 @@ Samples measure(Job& job, const Contest& contest) {
     Samples samples;
     samples.transport = transport_name(job);
     make_sleep_exact();
-    job.synchronize_clocks();
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {
+        job.synchronize_clocks();  // for each case, because they drift
         Runner runner(job, contest.cases[number]);
         std::vector<std::string> possible;
         for (const std::string& algorithm : contest.algorithms) {
@@ -203,11 +203,8 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
                                                         2 * ranks * calls * cases.size(), limit);
         for (std::size_t call = 0; call < calls * cases.size(); ++call) {
             if (call % calls == 0) continue;
-            double longest = 0;
-            for (std::size_t rank = 0; rank < ranks; ++rank) {
-                const double* const of_rank = &times[2 * (call * ranks + rank)];
-                longest = std::max(longest, of_rank[1] - of_rank[0]);
-            }
+            double longest = 0;  // until the last exit
+            for (std::size_t rank = 0; rank < ranks; ++rank) longest = std::max(longest, times[2 * (call * ranks + rank) + 1]);
             samples.values[contest.key(done + call / calls, peer.name)].push_back(longest * 1e-9);
         }
         done += cases.size();

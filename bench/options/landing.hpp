@@ -16,6 +16,7 @@ inline constexpr const char *kLandingOn = "on", *kLandingOff = "off";
 /// The limit of Open MPI over TCP, with which Proficz measured. His quotients at 50 ms jump from 1.00 to 1.27 where the blocks of 48 ranks
 /// exceed it.
 inline constexpr const char* kLandingOfPapers = "eager:64Ki";
+inline constexpr const char* kLandingOfPapersInWords = " (default with --paper: eager:64Ki, as Open MPI over TCP)";
 
 /// The landing of the ranks inside this job, or of those of a job that is started without further settings.
 std::string landing_now();

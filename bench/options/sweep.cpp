@@ -61,11 +61,6 @@ std::string paper_names(OperationKind operation) {
     return comma_separated(names);
 }
 
-bool has_figures(OperationKind operation) {
-    return std::any_of(paper_figures().begin(), paper_figures().end(),
-                       [&](const PaperFigure& figure) { return figure.operation == operation; });
-}
-
 double parse_scale(const std::string& text) {
     double scale = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
@@ -139,7 +134,7 @@ Columns:
   over_first          mean_elapsed / that of the first algorithm, in pairs of calls with the same delays
   elapsed_over_first  elapsed / that of the first algorithm, over the same pairs of calls
   spread              latest arrival - earliest arrival
-  imbalance_factor    spread / message time T (measured point to point)
+  imbalance_factor    spread / message time T (between the root and one rank, on another host if there is one)
   pattern_error       the largest difference between an arrival and what the pattern asked for
 Except for the means, these are medians over all calls. Behind them stands the larger half of the 95 % interval in
 percent, or the ends of the interval in brackets. Text omits columns that do not fit the screen; csv and json (in
@@ -160,8 +155,8 @@ ranks of its group take no part in the operation, but all columns count them, to
 
 constexpr const char* kPhasesFooter = R"(
 
-With --compute T each call is planned (Proficz 2020, fig. 13): the plan begins, the rank computes for T + x/2, announces
-that half of its phase is over, computes as long again, and calls. x is its delay, so it arrives 2 T + x after the common
+With --compute C each call is planned (Proficz 2020, fig. 13): the plan begins, the rank computes for C + x/2, announces
+that half of its phase is over, computes as long again, and calls. x is its delay, so it arrives 2 C + x after the common
 start. prediction_error is the median of |predicted - real arrival| over the calls that had a prediction.
 unpredicted_calls is the number of calls that had none. With root_late:100ms and --compute 0, only the root computes, for
 100 ms, and last_delay is what the call still takes after that.)";
@@ -185,6 +180,11 @@ const char* root_help(const collectives::OperationRow& row) {
 }  // namespace
 
 bool has_paper(OperationKind operation) { return !paper_names(operation).empty(); }
+
+bool has_figures(OperationKind operation) {
+    return std::any_of(paper_figures().begin(), paper_figures().end(),
+                       [&](const PaperFigure& figure) { return figure.operation == operation; });
+}
 
 void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind operation, Ranks ranks) {
     const bool blocks = collectives::operation(operation).in_blocks, between = runtime::is_between_groups(operation),
@@ -245,9 +245,9 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     // Calls between two groups have no such option.
     if (!between)
         command
-            .add_option(
-                "--segment", words.segment,
-                "Size of a piece, in algorithms that pass pieces on; 0: the whole (default: ROLLCALL_SEGMENT_BYTES; binomial: the whole)")
+            .add_option("--segment", words.segment,
+                        fmt::format("Size of a piece, in algorithms that pass pieces on; 0: the whole (default: {}; binomial: the whole)",
+                                    ranks == Ranks::real ? "ROLLCALL_SEGMENT_BYTES" : format_bytes(Settings().segment_bytes)))
             ->type_name("BYTES");
     output::add_format_option(command, words.format);
     command
@@ -299,6 +299,9 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
         for (const std::string_view entry : entries(names))
             if (entry != "all") sweep.named.push_back(parse_names(entry, "algorithm", allowed).front());
         if (words.sizes) sweep.distributions = parse_distributions(*words.sizes);
+        for (const SizeDistribution distribution : sweep.distributions)
+            for (const std::uint64_t bytes : sweep.sizes)
+                require_sizes(distribution, sweep.in_first > 0 ? bytes : mean_block(ranks, bytes));
     }
     sweep.root = static_cast<int>(parse_count(words.root, "--root", 0, static_cast<std::uint64_t>(ranks) - 1));
     if (!words.iterations.empty()) sweep.iterations = parse_count(words.iterations, "--iterations", 1, kMostIterations);
@@ -329,6 +332,13 @@ std::vector<SizeDistribution> parse_distributions(std::string_view text) {
         for (const SizeDistribution each : kSizeDistributions)
             if (name(each) == chosen) found.push_back(each);
     return found;
+}
+
+void require_sizes(SizeDistribution distribution, std::uint64_t mean) {
+    if (mean <= largest_mean(distribution)) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("blocks of {} in the mean, in the distribution {}; allowed: up to {}, because its random numbers have 31 bits",
+                            format_bytes(mean), name(distribution), format_bytes(largest_mean(distribution))));
 }
 
 std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::uint64_t iteration) {

@@ -39,8 +39,9 @@ struct SweepWords {
 };
 /// The conditions that calls of simulated ranks can meet.
 inline constexpr collectives::Conditions kSimulated = collectives::kUsual | collectives::Condition::oracle;
-/// Whether a paper has tables for this operation.
+/// Whether a paper has tables or figures for this operation, and whether these are figures.
 bool has_paper(runtime::OperationKind operation);
+bool has_figures(runtime::OperationKind operation);
 void add_sweep_options(usage::Command& command, SweepWords& words, runtime::OperationKind operation, Ranks ranks);
 
 struct Sweep {
@@ -73,6 +74,9 @@ std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed)
 
 /// Parses "spikes,skewed" or "all". Throws Error{invalid_argument}.
 std::vector<SizeDistribution> parse_distributions(std::string_view text);
+
+/// Throws Error{invalid_argument} if this mean of the blocks is too large for the distribution.
+void require_sizes(SizeDistribution distribution, std::uint64_t mean);
 
 /// Returns the order of things that take turns: a permutation of 0 to count-1 that depends only on the arguments.
 std::vector<std::size_t> shuffled(std::size_t count, std::uint64_t seed, std::uint64_t iteration);

@@ -184,6 +184,29 @@ TEST_F(BenchCommand, HelpNamesEveryPattern) {
     }
 }
 
+// A help that names an option is the help of a command that has it.
+TEST_F(BenchCommand, HelpNamesOnlyOptionsThatTheCommandHas) {
+    for (const char* command : {"bench broadcast", "bench gather", "bench gatherv", "bench reduce", "bench intergroup_gather",
+                                "simulate broadcast", "simulate scatter", "simulate scan"}) {
+        const Ended ended = run(std::string(command) + " --help");
+        EXPECT_EQ(ended.code, 0);
+        std::istringstream in(ended.out);
+        std::set<std::string> own, named;
+        for (std::string line; std::getline(in, line);) {
+            std::istringstream words(line);
+            bool is_first = true;
+            for (std::string word; words >> word; is_first = false) {
+                const auto begin = word.find("--");
+                if (begin == std::string::npos) continue;
+                word = word.substr(begin, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin) - begin);
+                (is_first ? own : named).insert(word);
+            }
+        }
+        for (const char* option : {"--paper", "--delays", "--scale", "--sizes", "--segment", "--explain", "--groups"})
+            EXPECT_TRUE(!named.contains(option) || own.contains(option)) << command << ": " << option;
+    }
+}
+
 /// Small sweeps of every algorithm over shared memory. 1001 bytes to 3 ranks give blocks of 332.
 TEST_F(BenchCommand, ScatterAndGatherPrintACellForEachSizePatternAndAlgorithm) {
     for (const std::string operation : {"scatter", "gather"}) {
@@ -232,6 +255,8 @@ TEST_F(BenchCommand, BlocksOfOwnSizes) {
         expect_refused("bench " + operation + "v --algorithm sorted_binomial", {"'sorted_binomial'"});
         expect_refused("bench " + operation + "v --sizes heaps", {"'heaps'", "skewed"});
         expect_refused("bench " + operation + " --sizes spikes", {"--sizes"});
+        expect_refused("bench " + operation + "v --ranks 4 --bytes 8Gi --sizes random",
+                       {"blocks of 2Gi", "in the distribution random", "1Gi"});
     }
 }
 

@@ -41,6 +41,21 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
     EXPECT_LE(cell["quotient"]["median"], 1.01);
 }
 
+TEST_F(BenchCommand, SimulatedFiguresHaveThePapersIterations) {
+    const Ended ended = run("simulate reduce --paper fig10 --ranks 3 --bytes 512Ki --delays 0 --scale 0.001 --format json");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    for (const std::string& line : lines_of(ended.out)) EXPECT_EQ(Json::parse(line)["iterations"], 128) << line;
+}
+
+TEST_F(BenchCommand, SimulatedGroupsAreThePapersOrGiven) {
+    const std::string words = "simulate intergroup_allgather ";
+    expect_refused(words + "--groups 2,1 --ranks 8", {"--ranks with --groups; allowed: "});
+    expect_refused(words + "--blocks 8,8 --block 8", {"--block with --blocks; allowed: "});
+    expect_refused(words + "--groups 2,1 --settings 1", {"--settings with --groups; allowed: "});
+    EXPECT_EQ(lines_of(run(words + "--groups 2,1 --algorithms full_duplex --format json").out).size(), 1u);
+    EXPECT_EQ(lines_of(run(words + "--settings 1 --ranks 4 --block 8 --algorithms full_duplex --format json").out).size(), 1u);
+}
+
 // The simulator knows exactly what its messages cost. There `auto` takes the fastest algorithm, or one that takes little longer, wherever
 // nothing but the time decides.
 TEST_F(BenchCommand, AutoTakesTheFastestAlgorithmOnASimulatedNetwork) {

@@ -17,6 +17,7 @@
 
 #include "bench/cases/intergroup_cases.hpp"
 #include "bench/cases/lists.hpp"
+#include "bench/cases/patterns.hpp"
 #include "bench/cases/payload.hpp"
 #include "bench/options/sweep.hpp"
 #include "bench/peers/peer.hpp"
@@ -38,13 +39,16 @@ constexpr int kRanks = 8, kPaperRanksOfGroups = 32;
 /// The settings with a ratio of 25:7 need two groups of at least one rank.
 constexpr int kFewestRanks = 2, kFewestPaperRanks = 4;
 constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 3;
+constexpr std::uint64_t kPatternSeed = 1;
+/// What patterns such as root_late take for the root.
+constexpr int kPatternRoot = 0;
 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     bool own_sizes = false, paper = false;
     std::string bytes = "64Ki,1Mi", algorithms = "all", settings;
     std::string groups;
-    std::vector<std::string> peers;
+    std::vector<std::string> arrivals, peers;
     const char* operation() const { return own_sizes ? "intergroup_allgatherv" : "intergroup_allgather"; }
 };
 
@@ -52,11 +56,22 @@ struct Words : RoundWords {
 struct Contest {
     std::vector<GroupCase> cases;
     std::vector<std::uint64_t> bytes;  ///< The mean block of each case, before the settings make that of one group larger.
+    std::vector<Pattern> patterns;     ///< The arrival pattern of each case.
     std::vector<std::string> algorithms;
     bool leaves_out_impossible = false;
     std::uint64_t iterations = 0;
     std::vector<const Peer*> peers;
 
+    void add(const GroupCase& what, std::uint64_t mean, const Pattern& pattern) {
+        cases.push_back(what);
+        bytes.push_back(mean);
+        patterns.push_back(pattern);
+    }
+    /// The delays of all ranks.
+    std::vector<Nanoseconds> delays(std::size_t number, std::uint64_t iteration) const {
+        const GroupCase& what = cases[number];
+        return patterns[number].delays(static_cast<int>(what.first.size() + what.second.size()), kPatternRoot, iteration, 0);
+    }
     std::string key(std::size_t number, const std::string& algorithm) const { return fmt::format("{} {}", number, algorithm); }
 };
 
@@ -75,15 +90,16 @@ class Runner {
         all_.resize(std::accumulate(others_.begin(), others_.end(), std::uint64_t{0}));
     }
 
-    /// Makes one call on all ranks. Returns the time from the common start until the last rank has left it, in seconds, at all ranks.
+    /// Makes one call on all ranks, which arrive after these delays. Returns the time from the first arrival that was asked for until the
+    /// last rank has left the call, in seconds, at all ranks.
     /// Throws the error with which all ranks refuse an algorithm that cannot run here.
-    double seconds_of(const std::string& algorithm, std::uint64_t key) {
+    double seconds_of(const std::string& algorithm, std::uint64_t key, const std::vector<Nanoseconds>& delays) {
         fill(block_, key_of({key, is_first_, static_cast<std::uint64_t>(between_.rank())}));
         each_block([&](std::uint64_t member, std::span<std::byte> block) { poison(block, key_of({key, !is_first_, member})); });
         const Nanoseconds start = job_.local_time_at(common_start(job_));
-        wait_until(start, Compute::sleep);
+        wait_until(start + delays[static_cast<std::size_t>(world_.rank())], Compute::sleep);
         call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
-        auto longest = static_cast<double>(monotonic_now() - start);
+        auto longest = static_cast<double>(monotonic_now() - start - *std::min_element(delays.begin(), delays.end()));
         world_.allreduce(longest, maximum);
         each_block([&](std::uint64_t member, std::span<std::byte> block) {
             if (const auto wrong = find_wrong(block, key_of({key, !is_first_, member})))
@@ -124,26 +140,44 @@ Samples measure(Job& job, const Contest& contest) {
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {
         job.synchronize_clocks();  // for each case, because they drift
         Runner runner(job, contest.cases[number]);
+        const std::vector<Nanoseconds> balanced(static_cast<std::size_t>(job.size()));
         std::vector<std::string> possible;
         for (const std::string& algorithm : contest.algorithms) {
             try {
-                runner.seconds_of(algorithm, key_of({number}));  // warms up
+                runner.seconds_of(algorithm, key_of({number}), balanced);  // warms up
                 possible.push_back(algorithm);
             } catch (const Error& error) {
                 if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
             }
         }
-        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration)
+        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration) {
+            const std::vector<Nanoseconds> delays = contest.delays(number, iteration);
             for (const std::size_t chosen : shuffled(possible.size(), key_of({number}), iteration))
                 samples.values[contest.key(number, possible[chosen])].push_back(
-                    runner.seconds_of(possible[chosen], key_of({number, iteration, chosen})));
+                    runner.seconds_of(possible[chosen], key_of({number, iteration, chosen}), delays));
+        }
     }
     return samples;
+}
+
+std::vector<Pattern> patterns_of(const Words& words, int ranks) {
+    std::vector<Pattern> patterns;
+    for (const std::string& text : words.arrivals)
+        for (Pattern& pattern : parse_patterns(text, kPatternSeed)) patterns.push_back(std::move(pattern));
+    if (patterns.empty()) patterns.emplace_back();
+    for (const Pattern& pattern : patterns) {
+        if (pattern.needs_message_time())
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--arrival {}; allowed: patterns in units of time, such as uniform:0..10ms", pattern.describe()));
+        pattern.delays(ranks, kPatternRoot, 0, 0);  // fails if it does not fit the ranks
+    }
+    return patterns;
 }
 
 Contest contest_of(const Words& words, int ranks) {
     Contest contest{.cases = {},
                     .bytes = {},
+                    .patterns = {},
                     .algorithms = parse_intergroup_algorithms(words.algorithms, true),
                     .leaves_out_impossible = words.algorithms == "all",
                     .iterations = words.iterations,
@@ -152,6 +186,7 @@ Contest contest_of(const Words& words, int ranks) {
         contest.algorithms.emplace_back(kIntergroupBaseline);
     const auto all = static_cast<std::uint64_t>(ranks);
     const std::vector<std::uint64_t> groups = groups_of(words.groups, ranks);
+    const std::vector<Pattern> patterns = patterns_of(words, ranks);
     for (const std::uint64_t bytes : parse_sizes(words.bytes, "--bytes")) {
         std::vector<GroupCase> cases;
         if (words.paper)
@@ -159,8 +194,8 @@ Contest contest_of(const Words& words, int ranks) {
         else
             cases.push_back(
                 {"", blocks_of(groups[0], bytes, words.own_sizes), blocks_of(groups[1], bytes, words.own_sizes), words.own_sizes});
-        contest.cases.insert(contest.cases.end(), cases.begin(), cases.end());
-        contest.bytes.resize(contest.cases.size(), bytes);
+        for (const GroupCase& what : cases)
+            for (const Pattern& pattern : patterns) contest.add(what, bytes, pattern);
     }
     for (const GroupCase& what : contest.cases)
         if (!contest.peers.empty() && what.most_received() > std::numeric_limits<int>::max())
@@ -171,16 +206,17 @@ Contest contest_of(const Words& words, int ranks) {
 
 bool same_groups(const GroupCase& a, const GroupCase& b) { return a.first.size() == b.first.size() && a.second.size() == b.second.size(); }
 
-/// The calls of cases with the same groups by a peer. The first call of each case warms up, as the first one of each algorithm does in
-/// Rollcall's jobs. Ranks sleep until the common start, as they do there.
-std::string plan_of(std::span<const GroupCase> cases, std::uint64_t calls, const char* operation, std::uint64_t seed) {
-    const std::size_t first = cases.front().first.size(), ranks = first + cases.front().second.size();
+/// The calls of a peer in `cases` cases from `first` on, which have the same groups. The first call of each case warms up, as the first one
+/// of each algorithm does in Rollcall's jobs. Ranks sleep until they arrive, as they do there.
+std::string plan_of(const Contest& contest, std::size_t first, std::size_t cases, std::uint64_t calls, const char* operation) {
+    const std::size_t in_first = contest.cases[first].first.size(), ranks = in_first + contest.cases[first].second.size();
     const std::vector<Nanoseconds> balanced(ranks);
-    std::string text = fmt::format("{} 0 1 0 {} {}\n", operation, cases.size() * calls, first);
-    for (std::size_t number = 0; number < cases.size(); ++number)
+    std::string text = fmt::format("{} 0 1 0 {} {}\n", operation, cases * calls, in_first);
+    for (std::size_t number = first; number < first + cases; ++number)
         for (std::uint64_t call = 0; call < calls; ++call)
-            text += fmt::format("0 {} {} {} {}\n", key_of({seed, number, call}), fmt::join(balanced, " "),
-                                fmt::join(cases[number].first, " "), fmt::join(cases[number].second, " "));
+            text += fmt::format("0 {} {} {} {}\n", key_of({number, call}),
+                                fmt::join(call == 0 ? balanced : contest.delays(number, call - 1), " "),
+                                fmt::join(contest.cases[number].first, " "), fmt::join(contest.cases[number].second, " "));
     return text;
 }
 
@@ -199,13 +235,16 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
         if (cases.size() * calls * (2 + 2 * ranks) > std::numeric_limits<int>::max())
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", cases.size() * calls, ranks));
-        const std::vector<double> times = run_peer_plan(peer, start.ranks, plan_of(cases, calls, operation, done), start.cluster.get(),
-                                                        2 * ranks * calls * cases.size(), limit);
+        const std::vector<double> times = run_peer_plan(peer, start.ranks, plan_of(contest, done, cases.size(), calls, operation),
+                                                        start.cluster.get(), 2 * ranks * calls * cases.size(), limit);
         for (std::size_t call = 0; call < calls * cases.size(); ++call) {
             if (call % calls == 0) continue;
+            const std::size_t number = done + call / calls;
             double longest = 0;  // until the last exit
             for (std::size_t rank = 0; rank < ranks; ++rank) longest = std::max(longest, times[2 * (call * ranks + rank) + 1]);
-            samples.values[contest.key(done + call / calls, peer.name)].push_back(longest * 1e-9);
+            const std::vector<Nanoseconds> delays = contest.delays(number, call % calls - 1);
+            longest -= static_cast<double>(*std::min_element(delays.begin(), delays.end()));
+            samples.values[contest.key(number, peer.name)].push_back(longest * 1e-9);
         }
         done += cases.size();
     }
@@ -226,7 +265,8 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
                                     .algorithm = who,
                                     .transport = transport,
                                     .ranks = static_cast<int>(what.first.size() + what.second.size()),
-                                    .bytes = contest.bytes[number]},
+                                    .bytes = contest.bytes[number],
+                                    .pattern = contest.patterns[number].describe()},
                                    together(times));
             cell.metrics.push_back(metric("improvement", Unit::ratio, ratios(baseline, times)));
             cell.metrics.push_back(std::move(expected));
@@ -243,8 +283,9 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
             const double improvement = what.expected_improvement();
             if (!fastest || estimate(together(times)).median < estimate(together(*fastest)).median) fastest = times;
             add(algorithm, rounds.front().transport, times,
-                algorithm == "full_duplex" ? Metric{"expected", Unit::ratio, {improvement, improvement, improvement}}
-                                           : undefined("expected", Unit::ratio),
+                algorithm == "full_duplex" && contest.patterns[number].describe() == Pattern().describe()
+                    ? Metric{"expected", Unit::ratio, {improvement, improvement, improvement}}
+                    : undefined("expected", Unit::ratio),
                 contest.peers.empty() ? std::nullopt : std::optional(undefined("rollcall_ratio", Unit::ratio)));
         }
         for (const Peer* peer : contest.peers) {
@@ -293,6 +334,12 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
         ->type_name("SIZES")
         ->capture_default_str();
     command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
+    command
+        ->add_option("--arrival", words->arrivals,
+                     "Arrival patterns in units of time (see rollcall bench intergroup_gather --help), separated by commas; may be given "
+                     "again (default: balanced)")
+        ->type_name("PATTERNS")
+        ->one_word_each_time();
     command->add_option("--algorithm", words->algorithms, "Algorithms by name or alias, separated by commas; or all")
         ->type_name("NAMES")
         ->capture_default_str();
@@ -304,9 +351,9 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
     command->footer(fmt::format(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup
 allgather and allgatherv" (2019). The first ranks are the first group{}.
-  run_time        from a common start until the last rank has the blocks of the other group; every byte is checked
+  run_time        from the first arrival until the last rank has the blocks of the other group; every byte is checked
   improvement     run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
-  expected        the improvement that equation (5) gives for long blocks between hosts
+  expected        the improvement that equation (5) gives for long blocks between hosts, if all ranks arrive at once
   rollcall_ratio  in the row of an MPI library: run_time of the fastest algorithm above it, divided by that of the library
 `rollcall simulate intergroup_allgather --help` explains the settings.)",
                                 own_sizes ? ". Blocks have 1, 2, 3, ... units" : ""));

@@ -174,6 +174,19 @@ TEST_F(BenchCommand, AllgathersBetweenGroupsAreComparedWithRootGathering) {
         EXPECT_TRUE(is_theirs ? cell["expected"]["median"] == expected : cell["expected"]["median"].is_null()) << cell;
     }
 
+    const Ended late = run("bench intergroup_allgather --ranks 3 --bytes 8 --algorithm full_duplex --arrival balanced,last:1:30ms" + quick);
+    ASSERT_EQ(late.code, 0) << late.error;
+    const Lines patterns = lines_of(late.out);
+    ASSERT_EQ(patterns.size(), 4u) << late.out;
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+        const Json cell = Json::parse(patterns[i]);
+        EXPECT_EQ(cell["pattern"], i < 2 ? "balanced" : "last:1:30ms");
+        EXPECT_EQ(cell["expected"]["median"].is_null(), i != 0) << "the equation knows no late ranks";
+        if (i >= 2) {
+            EXPECT_GE(cell["run_time"]["low"], 30e-3) << "until the last rank has its blocks";
+        }
+    }
+
     const Ended paper = run("bench intergroup_allgatherv --paper --ranks 4 --bytes 1000 --algorithm full_duplex" + quick);
     ASSERT_EQ(paper.code, 0) << paper.error;
     std::vector<std::string> rows;
@@ -238,6 +251,8 @@ TEST_F(BenchCommand, AllgathersBetweenGroupsRefuseWhatDoesNotFit) {
     expect_refused("bench intergroup_allgatherv --settings 5", {"--settings without --paper"});
     expect_refused("bench intergroup_allgather --paper --groups 2,2", {"--groups with --paper"});
     expect_refused("bench intergroup_allgather --algorithm ring", {"ring", "full_duplex"});
+    expect_refused("bench intergroup_allgather --arrival uniform:0..4T", {"uniform:0..4T", "units of time"});
+    expect_refused("bench intergroup_allgather --ranks 3 --arrival last:4:1ms", {"last:4:1ms"});
 }
 
 }  // namespace

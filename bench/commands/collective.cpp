@@ -43,6 +43,7 @@ void work_as_rank(const AgendaWords& words, Agenda agenda) {
         });
         samples.close();
     } else {
+        require_files(agenda.sweep);
         Report report(agenda.sweep, std::cout);
         measure([&](Measured cell) { report.add(std::move(cell)); });
         report.finish();

@@ -170,7 +170,7 @@ Plan plan_of(const Words& words, int ranks) {
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
     plan.peers = parse_peers(words.peers);
-    if (!words.plot.empty() && is_first_rank() && samples_path(words.inherited).empty()) {
+    if (!words.plot.empty() && !inside_job()) {
         picture_type(words.plot);
         require_gnuplot();
     }

@@ -316,12 +316,16 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     sweep.explain = words.explain;
     sweep.format = words.format;
     for (const Pattern& pattern : sweep.patterns) pattern.delays(ranks, sweep.root, 0, 0);
-    if (kind == Ranks::real && !is_first_rank()) return sweep;  // Only one process writes.
-    if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
-    if (!sweep.plot.empty()) require_writable("--plot", sweep.plot);
-    if (!sweep.plot.empty()) picture_type(sweep.plot);
-    if (!sweep.plot.empty()) require_gnuplot();
+    if (kind == Ranks::simulated || !inside_job()) require_files(sweep);
     return sweep;
+}
+
+void require_files(const Sweep& sweep) {
+    if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
+    if (sweep.plot.empty()) return;
+    require_writable("--plot", sweep.plot);
+    picture_type(sweep.plot);
+    require_gnuplot();
 }
 
 std::vector<SizeDistribution> parse_distributions(std::string_view text) {

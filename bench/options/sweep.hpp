@@ -65,7 +65,10 @@ struct Sweep {
     bool has_peers = false;  ///< MPI libraries are compared as well.
     output::Format format = output::Format::text;
 };
-/// Throws Error{invalid_argument} with one line that names the mistake and lists what is allowed.
+/// Throws Error{invalid_argument} if the files of --raw and --plot cannot be written, or Error{state} if a plot cannot be drawn.
+void require_files(const Sweep& sweep);
+/// Throws Error{invalid_argument} with one line that names the mistake and lists what is allowed. A rank does not check the files: only one
+/// of a job writes them, and calls require_files().
 Sweep checked(const SweepWords& words, runtime::OperationKind operation, int ranks, Ranks kind);
 
 /// Converts "max_if:1,max_if:4" to patterns. A pattern that begins with file: takes the rest of the text, because a path may contain

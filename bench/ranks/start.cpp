@@ -16,6 +16,7 @@
 #include <sstream>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <rollcall/error.hpp>
 
@@ -90,24 +91,20 @@ int start(const Start& start, const std::vector<std::string>& environment, const
     return launcher::run(options);
 }
 
-/// Where the environment has the place of a process that one of several was started by.
-struct PlaceVariables {
-    std::string_view shown_by;  ///< The variable of bootstrap::Evidence.
-    const char *size, *rank;
-};
-constexpr PlaceVariables kPlaces[] = {{bootstrap::kDescriptorVariable, bootstrap::kSizeVariable, bootstrap::kRankVariable},
-                                      {bootstrap::kDirectoryVariable, bootstrap::kDirectorySizeVariable, bootstrap::kDirectoryRankVariable},
-                                      {"RANK", "WORLD_SIZE", "RANK"},
-                                      {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
-                                      {"PMI_FD", "PMI_SIZE", "PMI_RANK"},
-                                      {"PMI_RANK", "PMI_SIZE", "PMI_RANK"},
-                                      {"PMIX_RANK", "SLURM_STEP_NUM_TASKS", "PMIX_RANK"},
-                                      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_PROCID"},
-                                      {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_PROCID"}};
+/// Where the environment of a process has the size of its job. The first column is the variable of bootstrap::Evidence.
+constexpr std::pair<std::string_view, const char*> kSizes[] = {{bootstrap::kDescriptorVariable, bootstrap::kSizeVariable},
+                                                               {bootstrap::kDirectoryVariable, bootstrap::kDirectorySizeVariable},
+                                                               {"RANK", "WORLD_SIZE"},
+                                                               {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"},
+                                                               {"PMI_FD", "PMI_SIZE"},
+                                                               {"PMI_RANK", "PMI_SIZE"},
+                                                               {"PMIX_RANK", "SLURM_STEP_NUM_TASKS"},
+                                                               {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+                                                               {"SLURM_PROCID", "SLURM_NTASKS"}};
 
 struct JobPlace {
     bool is_inside = false;
-    int size = 1, rank = 0;  ///< The size is 0 if the starter does not tell it.
+    int size = 1;  ///< 0: the starter does not tell it.
     std::string starter = {};
 };
 
@@ -115,12 +112,9 @@ JobPlace place_in_environment() {
     const bootstrap::Evidence evidence = bootstrap::evident_starter();
     if (evidence.alone) return {};
     JobPlace place{.is_inside = true, .size = 0, .starter = evidence.starter};
-    for (const PlaceVariables& variables : kPlaces) {
-        const char *const size = std::getenv(variables.size), *const rank = std::getenv(variables.rank);
-        if (variables.shown_by != evidence.variable || size == nullptr || place.size > 0) continue;
-        place.size = std::atoi(size);
-        if (rank != nullptr) place.rank = std::atoi(rank);
-    }
+    for (const auto& [shown_by, variable] : kSizes)
+        if (const char* const size = std::getenv(variable); shown_by == evidence.variable && size != nullptr && place.size < 1)
+            place.size = std::atoi(size);
     return place;
 }
 
@@ -144,8 +138,6 @@ int job_size() {
                                                   place.starter));
     return place.size;
 }
-
-bool is_first_rank() { return job_place().rank == 0; }
 
 bool share_cpus(int ranks) { return ranks > static_cast<int>(std::max<std::size_t>(runtime::cpus_of().size(), 1)); }
 

@@ -30,8 +30,6 @@ namespace rollcall::bench {
 /// job. job_size() throws Error{state} if the starter does not tell the size.
 bool inside_job();
 int job_size();
-/// Whether this process is rank 0 of that job, or is not a rank.
-bool is_first_rank();
 
 /// Whether this host has fewer CPUs for this process than there are ranks.
 bool share_cpus(int ranks);

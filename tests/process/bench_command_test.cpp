@@ -80,6 +80,11 @@ TEST_F(BenchCommand, UsesTheJobItIsStartedIn) {
     const Ended other = run("run -n 2" + bench + " --ranks 3");
     EXPECT_EQ(other.code, 2);
     EXPECT_NE(other.error.find("a job of 2 ranks"), std::string::npos) << other.error;
+    const Ended files = run("run -n 2" + bench + " --raw /nowhere/raw.csv");
+    EXPECT_EQ(files.code, 2);
+    const Lines lines = lines_of(files.error);
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), "rollcall: --raw '/nowhere/raw.csv' cannot be written: No such file or directory"), 1)
+        << "only rank 0 writes: " << files.error;
 }
 
 TEST_F(BenchCommand, ExplainsWhatAutoChooses) {
@@ -172,39 +177,6 @@ TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
     const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " bench gather --landing off");
     EXPECT_EQ(in_job.code, 2);
     EXPECT_NE(in_job.error.find("allowed: on"), std::string::npos) << in_job.error;
-}
-
-TEST_F(BenchCommand, HelpNamesEveryPattern) {
-    for (const char* command : {"bench broadcast --help", "bench scatter --help", "simulate broadcast --help", "simulate gather --help"}) {
-        const Ended ended = run(command);
-        EXPECT_EQ(ended.code, 0);
-        for (const char* text : {"max_if:K", "late:P%:D", "file:PATH", "--plot", "--explain"})
-            EXPECT_NE(ended.out.find(text), std::string::npos) << text;
-        EXPECT_EQ(ended.out.find("--inherited"), std::string::npos);
-    }
-}
-
-// A help that names an option is the help of a command that has it.
-TEST_F(BenchCommand, HelpNamesOnlyOptionsThatTheCommandHas) {
-    for (const char* command : {"bench broadcast", "bench gather", "bench gatherv", "bench reduce", "bench intergroup_gather",
-                                "simulate broadcast", "simulate scatter", "simulate scan"}) {
-        const Ended ended = run(std::string(command) + " --help");
-        EXPECT_EQ(ended.code, 0);
-        std::istringstream in(ended.out);
-        std::set<std::string> own, named;
-        for (std::string line; std::getline(in, line);) {
-            std::istringstream words(line);
-            bool is_first = true;
-            for (std::string word; words >> word; is_first = false) {
-                const auto begin = word.find("--");
-                if (begin == std::string::npos) continue;
-                word = word.substr(begin, word.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", begin) - begin);
-                (is_first ? own : named).insert(word);
-            }
-        }
-        for (const char* option : {"--paper", "--delays", "--scale", "--sizes", "--segment", "--explain", "--groups"})
-            EXPECT_TRUE(!named.contains(option) || own.contains(option)) << command << ": " << option;
-    }
 }
 
 /// Small sweeps of every algorithm over shared memory. 1001 bytes to 3 ranks give blocks of 332.

@@ -87,6 +87,11 @@ TEST_F(BenchCluster, HostsTakeSeveralRanksAndOneJobMayPrintItself) {
     ASSERT_EQ(gather.code, 0) << gather.error;
     ASSERT_EQ(cells(gather).size(), 1u);
     EXPECT_EQ(cells(gather)[0]["ranks"], 3);
+    // Rank 1 is on the root's host, where a block takes a tenth of a millisecond. T is the time of a block between hosts.
+    const Result far = bench(
+        "gather --cluster 2 --ranks 3 --rate 1gbit --bytes 3Mi --algorithm linear --iterations 1 --warmup 0 --timeout 60s --format json");
+    ASSERT_EQ(far.code, 0) << far.error;
+    EXPECT_GT(cells(far).at(0)["message_time"]["median"], 5e-3) << "1 MiB takes 8.4 ms at 1 Gbit/s";
     const Result idle = bench("idle --cluster 2 --duration 20ms --timeout 60s --format json");
     EXPECT_EQ(idle.code, 0) << idle.error;
 }

@@ -143,7 +143,13 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
     bool all_have_own = true;
     for (std::size_t i = 0; i < requests.size(); ++i) {
         if (!requests[i]) continue;
-        last = requests[i].implementation_.get();
+        Implementation* const before = std::exchange(last, requests[i].implementation_.get());
+        // Each job has a lane of its own. A thread that sleeps in one lane is not woken by what ends in another one.
+        if (before && before->communicator->process != last->communicator->process)
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("wait_any: {} and {} belong to different jobs, or to a job and its connection to another one: wait for "
+                                    "the requests of each by themselves",
+                                    before->describe(), last->describe()));
         last->communicator->process->check_not_forked();
         last->end_with_job();
         waitables.push_back(&last->waitable());

@@ -74,9 +74,9 @@ class ROLLCALL_EXPORT Request {
 
     /// Waits until one of the requests is done, and returns its index. The request keeps its result for wait() or test(), which then return
     /// at once. Empty requests do not count. Without `timeout`, the setting ROLLCALL_TIMEOUT counts, unless all requests have deadlines of
-    /// their own. Throws Error{invalid_argument} if all requests are empty, and Error{timeout} when the time is over; nothing is abandoned
-    /// then. A request whose own deadline passes is abandoned and counts as done. For many requests use a CompletionQueue
-    /// (completion_queue.hpp).
+    /// their own. Throws Error{timeout} when the time is over, and Error{invalid_argument} if all requests are empty or if they belong to
+    /// different jobs; nothing is abandoned then. A connection to another job counts as a job of its own (listener.hpp). A request whose
+    /// own deadline passes is abandoned and counts as done. For many requests use a CompletionQueue (completion_queue.hpp).
     static std::size_t wait_any(std::span<Request> requests, std::optional<Timeout> timeout = {});
     /// Waits for all requests, within one `timeout` for all of them, and within their own deadlines. Without `timeout`, the setting
     /// ROLLCALL_TIMEOUT counts for the requests that have no deadline of their own. When the time is over, the requests that are not done

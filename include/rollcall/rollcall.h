@@ -348,7 +348,7 @@ rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
 /** Does not wait. `done` becomes 1 if the request is done, else 0. Each call also moves data, as rollcall_progress() does. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
 /** Waits until one of the requests is done, and sets its index. The request keeps its result for rollcall_wait(), which then returns at
- * once. NULL requests do not count; ROLLCALL_INVALID_ARGUMENT if all are NULL. ROLLCALL_TIMEOUT abandons nothing. */
+ * once. NULL requests do not count; ROLLCALL_INVALID_ARGUMENT if all are NULL, or of different jobs. ROLLCALL_TIMEOUT abandons nothing. */
 rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int64_t timeout, size_t* index);
 /** Waits for all requests, within one timeout for all. Requests that are not done by then are abandoned. All pointers become NULL. The
  * status is that of the first request in the list that failed. */

@@ -38,6 +38,8 @@ TEST(Job, IsSharedByThePartsOfAProgram) {
     for (const int ranks : {1, 2}) expect_success(ranks, {"second_job"});
 }
 
+TEST(WrongUse, WaitAnyRefusesRequestsOfDifferentJobs) { expect_success(1, {"wait_any_of_two_jobs"}); }
+
 TEST(WrongUse, CrossedRootsAreTold) {
     for (const int ranks : {2, 4})
         for (const std::string what : {"auto:broadcast", "linear:broadcast", "binomial:broadcast", "linear:scatter", "linear:gather"})

@@ -29,10 +29,9 @@ struct HostedRoot {
 class HostedRoots {
   public:
     static HostedRoots& all() {
-        static HostedRoots roots;
+        static auto& roots = *new HostedRoots;  // jobs that end in destructors of static objects still need their roots
         return roots;
     }
-    ~HostedRoots() = default;
 
     void add(HostedRoot root) {
         std::vector<HostedRoot> ended;  // destroyed without the lock, because closing their descriptors takes the lock of the descriptors

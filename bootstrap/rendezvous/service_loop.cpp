@@ -21,7 +21,8 @@ namespace {
 constexpr Nanoseconds kHeldUp = 500 * kMillisecond;
 
 std::shared_ptr<const Blob> heartbeat_frame() {
-    static const auto frame = std::make_shared<const Blob>(FrameWriter(FrameType::heartbeat).finish());
+    // The thread of a root that this process hosts goes on while static objects are destroyed.
+    static const auto& frame = *new std::shared_ptr<const Blob>(std::make_shared<const Blob>(FrameWriter(FrameType::heartbeat).finish()));
     return frame;
 }
 

@@ -9,13 +9,13 @@
 
 #include <fmt/format.h>
 #include <sodium.h>
-#include <spdlog/spdlog.h>
 #include <rollcall/error.hpp>
 #include <rollcall/listener.hpp>
 
 #include "api/communicator_implementation.hpp"
 #include "bootstrap/rendezvous/job_listener.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
+#include "foundation/log.hpp"
 #include "foundation/quote.hpp"
 
 namespace rollcall {
@@ -128,7 +128,7 @@ void end_connection(runtime::Process* connection, int exceptions_before) noexcep
     if (!connection->forked() && !connection->finalized() && std::uncaught_exceptions() <= exceptions_before) try {
             connection->finalize();
         } catch (const std::exception& error) {
-            if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
+            if (auto* const logger = library_log()) logger->warn("{}", error.what());
         }
     release_process(connection);
 }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -180,7 +179,7 @@ Job::~Job() {
         try {
             work();
         } catch (const std::exception& error) {
-            if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
+            if (auto* const logger = library_log()) logger->warn("{}", error.what());
         }
     };
     // A destructor cannot be called again, so the job is left even if operations are under way.

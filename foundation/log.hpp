@@ -4,10 +4,15 @@
 
 #include <string>
 
+#include <spdlog/logger.h>
+
 namespace rollcall::inline foundation {
 
 /// Creates the logger "rollcall" with this level (ROLLCALL_LOG), unless it exists. It writes to standard error. Messages of the library
 /// before this call are dropped. The default logger belongs to the program and is not changed. Thread-safe.
 void start_log(const std::string& level);
+/// That logger, or null before start_log(). It is never destroyed, because jobs may end in destructors of static objects. (spdlog's list of
+/// loggers may be gone by then.) Thread-safe.
+spdlog::logger* library_log() noexcept;
 
 }  // namespace rollcall::inline foundation

@@ -3,8 +3,8 @@
 #include <exception>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "foundation/log.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall::runtime {
@@ -62,7 +62,7 @@ void Process::end_connections() noexcept {
     for (const std::shared_ptr<Process>& connection : connections()) try {
             connection->finalize();
         } catch (const std::exception& error) {
-            if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", error.what());
+            if (auto* const logger = library_log()) logger->warn("{}", error.what());
         }
 }
 

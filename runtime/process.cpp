@@ -7,9 +7,9 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
 #include "foundation/interfaces.hpp"
+#include "foundation/log.hpp"
 #include "runtime/card.hpp"
 #include "runtime/clock/host_clock.hpp"
 #include "runtime/topology/binding.hpp"
@@ -26,7 +26,7 @@ constexpr std::uint64_t kLeastSlots = 4096;
 // Writes to the logger that start_log() makes, if there is one.
 template <class... Values>
 void log(spdlog::level::level_enum level, fmt::format_string<Values...> format, Values&&... values) {
-    if (const auto logger = spdlog::get("rollcall")) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));
+    if (auto* const logger = library_log()) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));
 }
 
 // The options of the transports: which interfaces this job uses, and how they are reached.

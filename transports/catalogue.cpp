@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <spdlog/spdlog.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/log.hpp"
 #include "foundation/settings.hpp"
 #include "transports/transport.hpp"
 #ifdef ROLLCALL_HAS_OFI
@@ -51,7 +51,7 @@ std::unique_ptr<Transport> make_first(const TransportOptions& options) {
     for (const Row& row : kRows) {
         try {
             auto made = row.make(options);
-            if (const auto logger = spdlog::get("rollcall"); logger && !reasons.empty() && options.rank == 0)
+            if (auto* const logger = library_log(); logger && !reasons.empty() && options.rank == 0)
                 logger->warn("ROLLCALL_TRANSPORT=auto takes {}, because: {}", made->name(), reasons);
             return made;
         } catch (const Error& error) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "foundation/log.hpp"
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
 
@@ -246,7 +246,7 @@ namespace {
 // No caller waits for the data. A later call on the communicator tells of it, or the end of the job, and the log does so at once.
 void tell_of_undelivered(CommunicatorState& communicator, const Error& error) {
     const std::string sentence = fmt::format("data that a call had handed over was not delivered: {}", error.what());
-    if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", sentence);
+    if (auto* const logger = library_log()) logger->warn("{}", sentence);
     if (!communicator.undelivered && !(communicator.broken && communicator.broken_told))
         communicator.undelivered = std::make_unique<Error>(error.code(), sentence, error.failed_rank());
 }

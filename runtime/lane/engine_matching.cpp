@@ -5,8 +5,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 
+#include "foundation/log.hpp"
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -19,7 +19,7 @@ using transport::Started;
 
 // A message that travels with its header cannot be refused, and the network library that hands it over cannot be left by an exception.
 [[noreturn]] void end_without_memory(std::uint64_t bytes) {
-    if (const auto logger = spdlog::get("rollcall"))
+    if (auto* const logger = library_log())
         logger->critical("this process has no memory for a message of {} bytes that came early; raise its limit (ulimit -v), or start fewer "
                          "ranks on this host",
                          bytes);

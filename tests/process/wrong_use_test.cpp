@@ -40,6 +40,19 @@ TEST(Job, IsSharedByThePartsOfAProgram) {
 
 TEST(WrongUse, WaitAnyRefusesRequestsOfDifferentJobs) { expect_success(1, {"wait_any_of_two_jobs"}); }
 
+TEST(Job, OfAStaticObjectEndsInGoodOrder) {
+    const Ended ended = run_ranks(1, {"static_job:finalizes"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "the static job has ended")) << ended.out << ended.error;
+    EXPECT_FALSE(has(ended.out, "the static job:")) << ended.out << ended.error;
+}
+
+TEST(Job, OfAStaticObjectLogsWhatFailsAtItsEnd) {
+    const Ended ended = run_ranks(1, {"static_job:leaves"});
+    EXPECT_TRUE(has(ended.out, "the static job has ended")) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.error, "still under way")) << ended.out << ended.error;
+}
+
 TEST(WrongUse, CrossedRootsAreTold) {
     for (const int ranks : {2, 4})
         for (const std::string what : {"auto:broadcast", "linear:broadcast", "binomial:broadcast", "linear:scatter", "linear:gather"})

@@ -2,8 +2,7 @@
 #include <cstring>
 #include <utility>
 
-#include <spdlog/spdlog.h>
-
+#include "foundation/log.hpp"
 #include "transports/ofi/ofi_transport_class.hpp"
 
 namespace rollcall::transport::ofi {
@@ -88,7 +87,7 @@ unsigned OfiTransport::tell_failures() {
 void OfiTransport::see_to(Endpoint& endpoint) {
     const std::string why = endpoint.completions().take_trouble();
     if (endpoint.completions().has_lost_events()) return end(endpoint, why);
-    if (const auto logger = spdlog::get("rollcall")) logger->warn("{}", why);
+    if (auto* const logger = library_log()) logger->warn("{}", why);
     for (int rank = 0; rank < options_.size; ++rank) {
         const Peer& peer = peers_[index(rank)];
         if (peer.gone || !is_reached_by(peer, endpoint) || (rank == options_.rank && !peer.stream.is_open())) continue;

@@ -1,7 +1,9 @@
 /// \file
 /// Scenarios of processes that are in several jobs. Each of the further jobs has one rank.
 #include <array>
+#include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "tests/process/ranks/scene.hpp"
 
@@ -15,6 +17,26 @@ Embedding alone() {
     embedding.unique_id = make_unique_id();
     return embedding;
 }
+
+/// A job that ends in the destructor of a static object. It was registered before main(), and so before all that a job makes.
+struct StaticJob {
+    std::optional<Job> job;
+    Request request;
+    bool finalizes = false;
+    ~StaticJob() {
+        if (!job) return;
+        if (finalizes) try {
+                job->finalize();
+            } catch (const std::exception& error) {
+                fmt::print("the static job: {}\n", error.what());
+            }
+        job.reset();
+        request = {};
+        fmt::print("the static job has ended\n");
+        std::fflush(stdout);
+    }
+};
+StaticJob kept_job;
 
 }  // namespace
 
@@ -34,6 +56,14 @@ ROLLCALL_SCENARIO(wait_any_of_two_jobs) {
         Request::wait_all(requests, kPatience);
         check(its == 3 && mine == 4, "the requests brought {} and {}", its, mine);
     }
+}
+
+// Words: "finalizes", or "leaves" with a request under way, which is logged.
+ROLLCALL_SCENARIO(static_job) {
+    kept_job.finalizes = scene.word(0) == "finalizes";
+    kept_job.job.emplace(alone());
+    static int value = 0;
+    if (!kept_job.finalizes) kept_job.request = kept_job.job->world().start_receive(value, 0, 1);
 }
 
 }  // namespace rollcall::test

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
@@ -123,9 +123,13 @@ Error ended_error(const runtime::Process& process, const std::string& what) {
                                                process.connects_jobs() ? "the connection of two jobs" : "the job"));
 }
 
+Error unfinished_error(const runtime::Process& process, const std::string& what, Timeout timeout) {
+    return process.finalized() ? ended_error(process, what) : timeout_error(process, what, timeout);
+}
+
 void Communicator::Implementation::end(Operation& operation, bool in_time, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
-    if (!in_time) lane.abandon(operation, timeout_error(*process, operation.describe(), timeout));
+    if (!in_time) lane.abandon(operation, unfinished_error(*process, operation.describe(), timeout));
     if (!operation.error()) return;
     lane.let_words_leave();
     throw Error(*operation.error());
@@ -140,11 +144,12 @@ void Communicator::Implementation::send(Transfer& transfer, Timeout timeout) con
 }
 
 inline void Communicator::Implementation::end(Transfer& transfer, bool in_time, Timeout timeout) const {
-    if (!in_time) process->lane().abandon(transfer, timeout_error(*process, describe(transfer), timeout));
+    if (!in_time) process->lane().abandon(transfer, unfinished_error(*process, describe(transfer), timeout));
     if (!transfer.error()) return;
     const Error& error = *transfer.error();
-    if (error.code() == ErrorCode::timeout) throw Error(error);
-    throw Error(error.code(), fmt::format("{}: {}", describe(transfer), error.what()), error.failed_rank());
+    const std::string what = describe(transfer);
+    if (std::string_view(error.what()).find(what) != std::string_view::npos) throw Error(error);
+    throw Error(error.code(), fmt::format("{}: {}", what, error.what()), error.failed_rank());
 }
 
 Request Communicator::Implementation::start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const {
@@ -162,10 +167,10 @@ std::uint64_t Communicator::Implementation::next_size(const char* caller, int fr
     runtime::Peek peek(state.group->world_rank(from), state.group->id, tag);
     runtime::Lane& lane = process->lane();
     const auto what = [&] { return fmt::format("{} of a message with tag {} from rank {} of {}", caller, tag, from, state.group->name); };
-    if (!lane.run(peek, timeout)) lane.abandon(peek, timeout_error(*process, what(), timeout));
+    if (!lane.run(peek, timeout)) lane.abandon(peek, unfinished_error(*process, what(), timeout));
     if (!peek.error()) return peek.size;
     const Error& error = *peek.error();
-    if (error.code() == ErrorCode::timeout) throw Error(error);
+    if (std::string_view(error.what()).find(what()) != std::string_view::npos) throw Error(error);
     throw Error(error.code(), fmt::format("{}: {}", what(), error.what()), error.failed_rank());
 }
 

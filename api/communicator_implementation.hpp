@@ -243,5 +243,7 @@ Error ended_error(const runtime::Process& process, const std::string& what);
 
 /// An error with a text such as "rank 2: ... did not end within 1 s".
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);
+/// Why a wait was over before its end: one of the two.
+Error unfinished_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 
 }  // namespace rollcall

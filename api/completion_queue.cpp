@@ -181,6 +181,7 @@ Completion CompletionQueue::next() {
     const Timeout limit = here.communicator->deadline({});
     // If another thread adds a request without a deadline of its own, the setting counts from the beginning of this call.
     if (auto completion = here.take_until(kNever, deadline_of(limit))) return std::move(*completion);
+    if (here.communicator->process->finalized()) throw ended_error(*here.communicator->process, "CompletionQueue::next()");
     throw Error(ErrorCode::timeout, fmt::format("CompletionQueue::next(): none of {} requests ended within {}", requests,
                                                 format_duration(static_cast<double>(limit.count()) * 1e-9)));
 }

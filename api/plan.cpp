@@ -150,7 +150,7 @@ void Plan::wait() {
     if (!here.started) throw Error(ErrorCode::state, "Plan::wait(): nothing was started: call start() first");
     here.end_with_job();
     if (!here.lane().wait(*here.operation, here.timeout))
-        here.lane().abandon(*here.operation, timeout_error(*here.own->process, here.operation->describe(), here.timeout));
+        here.lane().abandon(*here.operation, unfinished_error(*here.own->process, here.operation->describe(), here.timeout));
     here.finish();
 }
 

@@ -49,7 +49,7 @@ void Request::Implementation::limit(const std::optional<Timeout>& timeout) {
 }
 
 void Request::Implementation::give_up(Timeout after) {
-    lane().abandon(waitable(), timeout_error(*communicator->process, describe(), after));
+    lane().abandon(waitable(), unfinished_error(*communicator->process, describe(), after));
 }
 
 void Request::Implementation::end_with_job() {
@@ -64,9 +64,11 @@ void Request::Implementation::expire() {
 
 bool Request::Implementation::wait(Timeout timeout) {
     end_with_job();
-    if (own_deadline == kNever || own_deadline >= deadline_of(timeout)) return lane().wait(waitable(), timeout);
-    if (!lane().wait(waitable(), time_until(own_deadline))) give_up(*own_timeout);
-    return true;
+    const bool own_is_first = own_deadline != kNever && own_deadline < deadline_of(timeout);
+    if (lane().wait(waitable(), own_is_first ? time_until(own_deadline) : timeout)) return true;
+    end_with_job();  // which ends waits, too
+    if (own_is_first && !waitable().done()) give_up(*own_timeout);
+    return waitable().done();
 }
 
 Request::Request() = default;
@@ -162,7 +164,7 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
     const Nanoseconds deadline = deadline_of(limit);
     const int first = last->lane().wait_any(waitables, time_until(std::min(deadline, first_own)));
     if (first >= 0) return indices[static_cast<std::size_t>(first)];
-    if (first_own <= deadline)
+    if (first_own <= deadline || last->communicator->process->finalized())
         for (const std::size_t i : indices) {
             requests[i].implementation_->expire();
             if (requests[i].implementation_->waitable().done()) return i;
@@ -191,7 +193,7 @@ void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeo
     }
     if (!late.empty()) {
         const std::string which = fmt::format("{} of the {} requests of wait_all (the first: {})", late.size(), count, late[0]->describe());
-        const Error error = timeout_error(*late[0]->communicator->process, which, limit);
+        const Error error = unfinished_error(*late[0]->communicator->process, which, limit);
         for (Implementation* request : late) request->lane().abandon(request->waitable(), error);
     }
     std::optional<Error> first;

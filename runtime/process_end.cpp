@@ -60,6 +60,8 @@ void Process::finalize() {
         add(engine.undelivered());  // The end may have failed before the engine knew of a lost message.
         if (untold) add(untold->what());
     });
+    // Threads that still wait in this job are woken. Otherwise they could take what happens from here on for the loss of the job.
+    lane_->end();
     if (!failure) {
         bootstrap_->leave();
         // Error{state} would say that the job goes on.
@@ -78,6 +80,7 @@ void Process::vanish() noexcept {
     for (const auto& connection : connections()) connection->vanish();
     lane_->stop_background();
     bootstrap_->vanish();
+    lane_->end();
 }
 
 // Waits until the data has left that calls have handed over, and the data that this rank passes on for others.

@@ -71,7 +71,7 @@ class ROLLCALL_EXPORT CompletionQueue {
     /// queue have deadlines of their own, such as kForever. The failure of a request is not thrown: it is in Completion::error.
     Completion next();
     /// Waits for the next request that ends, for at most `timeout`. Returns nothing if none has ended by then. It also waits while the
-    /// queue is empty, since another thread may add a request, unless the job has ended.
+    /// queue is empty, since another thread may add a request, until the job ends: then it returns at once.
     std::optional<Completion> next_for(Timeout timeout);
     /// Takes a request that has ended, or returns nothing, without waiting. Each call also moves data, as Job::progress() does.
     std::optional<Completion> try_next();

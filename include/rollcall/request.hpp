@@ -35,7 +35,7 @@ struct Received {
 /// deadline never passes, and the setting ROLLCALL_TIMEOUT does not count for the request.
 ///
 /// The end of the job: if the job ends before the operation is done (~Job), the operation never ends. All calls that wait for the request
-/// or test it then throw Error{state}, at once.
+/// or test it then throw Error{state}, at once, also those that another thread has begun before.
 ///
 /// Threads: one thread at a time may use a request. Different threads may use different requests.
 class ROLLCALL_EXPORT Request {

@@ -18,8 +18,6 @@ constexpr std::uint32_t kCallsPerCoreLook = 64;
 constexpr unsigned kCallsWithoutPoll = 32;
 // A thread that waits for the baton yields a few times before it sleeps: the background thread releases it within one poll.
 constexpr int kYieldsForBaton = 8;
-// A connection that is being made takes a round trip, and the peer must attend to it.
-constexpr Nanoseconds kWordsLeaveWithin = 50 * kMillisecond;
 
 void relax() noexcept {
 #if defined(__x86_64__)
@@ -279,16 +277,26 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
 }
 
 template <class Goal>
-bool Lane::wait_until(const Goal& goal, Nanoseconds deadline) {
+bool Lane::wait_until(const Goal& goal, Nanoseconds deadline, bool is_given_up) {
+    struct OrEnd {
+        const Goal& goal;
+        const std::atomic<bool>* ended;
+        bool has_ended() const noexcept { return ended && ended->load(std::memory_order_acquire); }
+        bool done() const { return goal.done() || has_ended(); }
+    };
+    const OrEnd either{goal, is_given_up ? nullptr : &ended_};
     while (!goal.done()) {
+        if (either.has_ended()) return goal.done();
         if (!try_take()) {
-            if (!follow(goal, deadline)) return goal.done();
+            if (!follow(either, deadline)) return goal.done();
             continue;
         }
         Drove drove = Drove::done;
         {
             const Baton baton(*this);
             note_call();
+            // end() takes the baton, so only the goal need be looked at while this thread has it.
+            if (either.has_ended()) return goal.done();
             if (!goal.done()) drove = drive(goal, deadline);
         }
         if (drove != Drove::wanted) return drove == Drove::done;
@@ -309,7 +317,7 @@ template <class Limit>
     {
         const Baton baton(*this);
         begin(waitable);
-        if (!waitable.done()) drove = drive(waitable, until = limit());
+        if (!waitable.done()) drove = ended_.load(std::memory_order_relaxed) ? Drove::timed_out : drive(waitable, until = limit());
     }
     return drove == Drove::wanted ? wait_until(waitable, until) : drove == Drove::done;
 }
@@ -382,17 +390,7 @@ void Lane::abandon(Waitable& waitable, const Error& error) {
     as_owner([&](Engine& engine) {
         if (!waitable.done()) waitable.abandon(engine, error);
     });
-    if (!waitable.done()) wait_until(waitable, kNever);
-}
-
-void Lane::let_words_leave() {
-    as_owner([&](Engine& engine) {
-        Nanoseconds now = monotonic_now();
-        for (const Nanoseconds until = now + kWordsLeaveWithin; engine.has_words_under_way() && now < until; now = monotonic_now()) {
-            tick_if_due(now);
-            if (poll() == 0) sched_yield();
-        }
-    });
+    if (!waitable.done()) wait_until(waitable, kNever, true);
 }
 
 }  // namespace rollcall::runtime

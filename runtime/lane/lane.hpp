@@ -111,6 +111,9 @@ class Lane {
     bool resume_background();  ///< False: it is not paused.
     /// Ends the background thread. From now on the caller must drive progress.
     void stop_background();
+    /// The job has ended, so nothing that is still under way will end by itself. All threads that wait return as if their time were over,
+    /// now and later. abandon() still works.
+    void end() noexcept;
 
     const LaneCounters& counters() const noexcept { return counters_; }
     /// CPU time that the background thread has used, in nanoseconds; 0 without one.
@@ -164,8 +167,9 @@ class Lane {
     Drove drive(const Goal& goal, Nanoseconds deadline);
     template <class Goal>
     bool follow(const Goal& goal, Nanoseconds deadline);
+    /// `is_given_up`: what is waited for was abandoned. It ends also after end().
     template <class Goal>
-    bool wait_until(const Goal& goal, Nanoseconds deadline);
+    bool wait_until(const Goal& goal, Nanoseconds deadline, bool is_given_up = false);
     template <class Limit>
     bool run_within(Waitable& waitable, Limit limit);
     unsigned drain();
@@ -206,6 +210,7 @@ class Lane {
     std::atomic<int> wanted_{0};                   ///< Threads that need the baton and cannot use the queue.
     std::atomic<int> paused_{0};
     std::atomic<bool> stopping_{false};
+    std::atomic<bool> ended_{false};  ///< Only the owner sets it. So no thread drives without having seen it.
     std::atomic<int> application_cpu_{-1};
 
     std::mutex mutex_;  ///< Guards the lists.

@@ -1,9 +1,15 @@
 /// \file
 /// Scenarios of processes that are in several jobs. Each of the further jobs has one rank.
 #include <array>
+#include <atomic>
 #include <cstdio>
+#include <exception>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <thread>
+#include <vector>
 
 #include "tests/process/ranks/scene.hpp"
 
@@ -56,6 +62,76 @@ ROLLCALL_SCENARIO(wait_any_of_two_jobs) {
         Request::wait_all(requests, kPatience);
         check(its == 3 && mine == 4, "the requests brought {} and {}", its, mine);
     }
+}
+
+// Threads wait while their job ends, and are woken. Words: "finalizes" (nothing is under way), or "leaves" (by the destructor).
+ROLLCALL_SCENARIO(waits_while_the_job_ends) {
+    auto job = std::make_unique<Job>(alone());
+    const Communicator world = job->world();
+    CompletionQueue empty(world);
+    std::vector<std::function<void()>> waits;
+    waits.emplace_back([&] { check(!empty.next_for(kForever), "an empty queue gave a completion"); });
+    const auto told = [](const char* what, const std::function<void()>& call) {
+        const Error error = expect_error(ErrorCode::state, what, call);
+        check(says(error, "the job has ended"), "{} says '{}'", what, error.what());
+    };
+    int values[6] = {};
+    Request requests[3];
+    CompletionQueue queue(world);
+    if (scene.word(0) == "leaves") {
+        for (int i = 0; i < 3; ++i) requests[i] = world.start_receive(values[i], 0, static_cast<Tag>(i));
+        queue.add(world.start_receive(values[3], 0, 3));
+        waits.emplace_back([&] { told("a wait", [&] { requests[0].wait(); }); });
+        waits.emplace_back([&] { told("a wait with a time", [&] { requests[1].wait_for(kPatience * 10); }); });
+        waits.emplace_back([&] { told("wait_any", [&] { requests[2 + Request::wait_any(std::span(requests).last(1))].wait(); }); });
+        waits.emplace_back([&] {
+            told("a queue", [&] {
+                const Completion completion = queue.next();
+                if (completion.error) throw Error(*completion.error);
+            });
+        });
+        waits.emplace_back([&] { told("a receive", [&] { world.receive(values[4], 0, 4); }); });
+        waits.emplace_back([&] { told("a question", [&] { world.next_size(0, 5); }); });
+    }
+    std::atomic<std::size_t> begun{0};
+    std::vector<std::exception_ptr> wrong(waits.size());
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < waits.size(); ++i)
+        threads.emplace_back([&, i] {
+            ++begun;
+            try {
+                waits[i]();
+            } catch (...) {
+                wrong[i] = std::current_exception();
+            }
+        });
+    while (begun.load() < waits.size()) sleep_us(100);
+    sleep_us(20'000);  // Most of them sleep now. If one does not yet, it is told as well.
+    if (scene.word(0) == "finalizes")
+        job->finalize();
+    else
+        job.reset();
+    for (std::thread& thread : threads) thread.join();
+    for (const std::exception_ptr& error : wrong)
+        if (error) std::rethrow_exception(error);
+}
+
+// The same in a job of several ranks, with a queue that is empty and one whose last request has just been taken.
+ROLLCALL_SCENARIO(queues_wait_while_the_job_ends) {
+    CompletionQueue empty(scene.world), used(scene.world);
+    int value = 0;
+    used.add(scene.world.start_receive(value, scene.previous()));
+    std::atomic<int> taken{0};
+    std::thread first([&] { taken += empty.next_for(kForever).has_value(); });
+    std::thread second([&] {
+        while (used.next_for(kForever)) ++taken;
+    });
+    scene.world.send(scene.rank, scene.next());
+    while (taken.load() == 0) sleep_us(100);
+    scene.job.finalize();
+    first.join();
+    second.join();
+    check(taken.load() == 1 && value == scene.previous(), "the queues gave {} completions", taken.load());
 }
 
 // Words: "finalizes", or "leaves" with a request under way, which is logged.

@@ -146,6 +146,40 @@ TEST(Threads, NoneMissesItsWakeUp) {
     }
 }
 
+// One of them drives and sleeps, and the others sleep until it leaves.
+TEST(Threads, AreWokenWhenTheLaneEnds) {
+    for (const bool background : {false, true}) {
+        IdlePolicy policy = background ? with_background() : host_driven();
+        policy.spin = 0;
+        LaneUnderTest test(policy);
+        std::vector<std::future<bool>> waits;
+        for (std::uint64_t thread = 0; thread < 3; ++thread)
+            waits.push_back(std::async(std::launch::async, [&test, thread] {
+                Transfer receive = LaneUnderTest::receive(1, thread);
+                test.lane.start(receive);
+                const bool done = test.lane.wait(receive, kForever);
+                test.lane.abandon(receive, Error(ErrorCode::state, "the test has ended"));
+                return done || !receive.done();
+            }));
+        while (test.lane.counters().caller_sleeps.load() == 0) std::this_thread::sleep_for(milliseconds(1));
+        test.lane.stop_background();
+        test.lane.end();
+        for (auto& its : waits) {
+            if (its.wait_for(kPatience) != std::future_status::ready) {
+                ADD_FAILURE() << "a thread waits in a lane that has ended";
+                for (std::uint64_t thread = 0; thread < 3; ++thread) test.network.bring(1, thread);
+            }
+            EXPECT_FALSE(its.get());
+        }
+        AtOnce call;
+        EXPECT_TRUE(test.lane.run(call, kForever)) << "what ends at once needs no waiting";
+        Transfer later = LaneUnderTest::receive(1, 7);
+        EXPECT_FALSE(test.lane.run(later, kForever));
+        test.lane.abandon(later, Error(ErrorCode::state, "the test has ended"));
+        EXPECT_TRUE(later.done());
+    }
+}
+
 // Threads that call in turns get the baton from each other without a wake-up by the kernel, which takes tens of microseconds.
 TEST(Threads, SpinBeforeTheySleepForTheBaton) {
     constexpr int kCalls = 10;

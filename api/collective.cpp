@@ -246,6 +246,7 @@ CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, sizes, method.segment_bytes);
     prepared.call.own_sizes = true;
+    prepared.until_delivered = options.until_delivered;
     return prepared;
 }
 

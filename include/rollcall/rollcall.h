@@ -219,7 +219,7 @@ typedef struct rollcall_collective_options {
     int64_t segment_bytes; /**< size of a piece where data is forwarded in pieces; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
     int64_t timeout;       /**< counts from the call */
     rollcall_call_record* record; /**< filled when a blocking call succeeds; may be NULL */
-    int until_delivered;          /**< 1: a call that only sends ends when its data has left this rank, not when it has been copied */
+    int until_delivered;          /**< 1: a call that only sends ends when its data has left this rank; see collective_options.hpp */
 } rollcall_collective_options;
 /** What the fields of rollcall_collective_options are if nothing is said. */
 #define ROLLCALL_COLLECTIVE_DEFAULTS \

@@ -57,6 +57,7 @@ TEST(Blocks, TravelInTheTreesThatTheirSizesGive) {
     for (const int ranks : kSlower > 1 ? std::vector{3, 6} : std::vector{2, 3, 5, 8, 13})
         expect_success(ranks, {fmt::format("block_trees:{}:{}", a_seed(), kSanitized ? 40 : 80)});
 }
+TEST(Blocks, UntilDelivered) { expect_success(2, {"blocks_until_delivered"}); }
 TEST(Blocks, WithZeroLanding) {
     expect_success(3, {"blocks_by_all_algorithms:" + a_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }

@@ -356,4 +356,22 @@ ROLLCALL_SCENARIO(blocks_that_are_none) {
     still_works(world);
 }
 
+// A rank that only sends, from memory that the others read, does not leave before they have come.
+ROLLCALL_SCENARIO(blocks_until_delivered) {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    const std::array<std::uint64_t, 2> counts{kBytes, kBytes};
+    Memory memory = scene.job.allocate(2 * kBytes);
+    std::vector<std::byte> block(kBytes);
+    const CollectiveOptions options{
+        .algorithm = "shared_memory", .segment_bytes = {}, .timeout = std::chrono::milliseconds(30), .until_delivered = true};
+    const Communicator scatters = scene.world.duplicate(), gathers = scene.world.duplicate();
+    if (scene.rank == 0)
+        expect_error(ErrorCode::timeout, "a scatter to a rank that does not come",
+                     [&] { scatters.scatter(memory.data(), Blocks(counts), block.data(), kBytes, 0, options); });
+    else
+        expect_error(ErrorCode::timeout, "a gather to a root that does not come",
+                     [&] { gathers.gather(memory.data(), kBytes, nullptr, Blocks(), 0, options); });
+    scene.world.barrier();
+}
+
 }  // namespace rollcall::test

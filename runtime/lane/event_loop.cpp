@@ -19,19 +19,26 @@ EventLoop::~EventLoop() {
 }
 
 void EventLoop::open(int transport, int notices) {
-    transport_ = transport;
-    descriptor_ = epoll_create1(EPOLL_CLOEXEC);
-    timer_ = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    bool added = descriptor_ >= 0 && timer_ >= 0;
-    for (const int watched : {transport, notices, timer_, wake_.get()}) {
+    const int descriptor = epoll_create1(EPOLL_CLOEXEC);
+    const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    bool added = descriptor >= 0 && timer >= 0;
+    for (const int watched : {transport, notices, timer, wake_.get()}) {
         epoll_event event{};
         event.events = EPOLLIN;
-        if (watched >= 0) added = added && epoll_ctl(descriptor_, EPOLL_CTL_ADD, watched, &event) == 0;
+        if (watched >= 0) added = added && epoll_ctl(descriptor, EPOLL_CTL_ADD, watched, &event) == 0;
     }
-    if (!added)
+    if (!added) {
+        const int reason = errno;
+        for (const int made : {descriptor, timer})
+            if (made >= 0) close(made);
         throw Error(ErrorCode::state,
                     fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
-                                std::strerror(errno)));
+                                std::strerror(reason)));
+    }
+    // If that fails, a later call may try again.
+    transport_ = transport;
+    descriptor_ = descriptor;
+    timer_ = timer;
 }
 
 void EventLoop::wake_at(Nanoseconds when) noexcept {

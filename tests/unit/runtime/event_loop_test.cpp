@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <rollcall/error.hpp>
 
 namespace rollcall::runtime {
 namespace {
@@ -33,6 +36,28 @@ TEST(EventLoop, HearsEachOfItsSources) {
     EXPECT_TRUE(watched.readable());
     watched.loop.clear_signal();
     EXPECT_FALSE(watched.readable()) << "one clear for all signals";
+}
+
+TEST(EventLoop, IsOpenedByALaterCallIfDescriptorsHadRunOut) {
+    EventDescriptor source;
+    EventLoop loop;
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    const int free = ::dup(source.get());
+    ::close(free);
+    for (const int more : {0, 1}) {
+        const rlimit less{static_cast<rlim_t>(free + more), limit.rlim_max};  // none or one is left
+        ::setrlimit(RLIMIT_NOFILE, &less);
+        EXPECT_THROW(loop.open(source.get(), -1), Error);
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+        EXPECT_FALSE(loop.is_open());
+    }
+    const int next = ::dup(source.get());
+    ::close(next);
+    EXPECT_EQ(next, free) << "the one that was left has been closed again";
+    loop.open(source.get(), -1);
+    source.signal();
+    EXPECT_TRUE(is_readable(loop.get()));
 }
 
 TEST(EventLoop, TheTransportIsHeardWhileItIsWatched) {

@@ -117,7 +117,8 @@ void Collective::refuse_null(const runtime::Arguments& given, const char* form) 
     const auto is_missing = [](const auto& argument) { return !argument.data && argument.size > 0; };
     if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result)) [[unlikely]]
         refuse_null(given, form);
-    if (row_.personal && given.contribution.data && given.contribution.data == given.data.data && given.data.size > 0)
+    if (row_.personal && given.contribution.data && given.contribution.data == given.data.data && given.contribution.size > 0 &&
+        given.data.size > 0)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} on {}: the data received would overwrite the data to send: give the result a buffer of its own",
                                 caller(form), here().state.group->name));

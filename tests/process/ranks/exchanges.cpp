@@ -196,6 +196,15 @@ ROLLCALL_SCENARIO(exchanges) {
     exchanged([&](auto& from, auto& into) { world.start_alltoall(raw(from), each, raw(into), each).wait(); });
     exchanged([&](auto& from, auto& into) { world.plan_alltoall(raw(from), each, raw(into), each).run(); });
 
+    // A rank that sends nothing, or receives nothing, may give one buffer for both.
+    std::vector<std::uint64_t> sizes_sent(ranks), sizes_received(ranks);
+    if (me == 0) sizes_sent.back() = 8;
+    if (me + 1 == ranks) sizes_received.front() = 8;
+    std::vector<int> one(2, scene.rank == 0 ? 7 : 0), other(2);
+    auto& into = scene.size == 1 ? other : one;
+    world.alltoall(raw(one), Blocks(sizes_sent), raw(into), Blocks(sizes_received));
+    if (me + 1 == ranks) check(into[0] == 7 && into[1] == 7, "an alltoall to one rank gave {}", into[0]);
+
     // Calls that are refused before anything is sent.
     const auto refused = [&](const std::string& sentence, const std::function<void()>& call) {
         const std::string what = expect_error(ErrorCode::invalid_argument, sentence, call).what();

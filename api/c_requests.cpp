@@ -67,20 +67,19 @@ rollcall_status look(rollcall_request** request, int* done, std::uint64_t* recei
     return guarded([&] {
         auto& place = checked(request, "the place of the request");
         int& is_done = checked(done, "done");
-        is_done = 1;
+        // A request whose result was taken has gone, also if it had failed. If the call is refused, the request goes on.
+        const auto settle = [&] {
+            if (place && !place->handle) delete std::exchange(place, nullptr);
+            is_done = !place;
+        };
         std::optional<Received> got = Received{};
-        if (place) {
-            try {
-                got = ask(place->handle);
-            } catch (...) {
-                if (!place->handle) delete std::exchange(place, nullptr);
-                throw;
-            }
-            if (got)
-                delete std::exchange(place, nullptr);
-            else
-                is_done = 0;
+        try {
+            if (place) got = ask(place->handle);
+        } catch (...) {
+            settle();
+            throw;
         }
+        settle();
         if (got && received) *received = got->bytes;
     });
 }

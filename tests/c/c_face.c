@@ -66,6 +66,8 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     OK(rollcall_start_receive(world, in, 8, previous, 11, ROLLCALL_DEFAULT_TIMEOUT, &both[0]));
     OK(rollcall_wait_for(&both[0], 1000000, &done, NULL));
     CHECK(!done && both[0]);
+    done = 7;
+    CHECK(rollcall_wait_for(&both[0], -5, &done, NULL) == ROLLCALL_INVALID_ARGUMENT && both[0] && done == 0);
     int cancelled = 0;
     OK(rollcall_cancel(&both[0], &cancelled));
     CHECK(cancelled == 1 && !both[0]);

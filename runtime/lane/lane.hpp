@@ -18,11 +18,13 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include <time.h>
 #include <rollcall/time.hpp>
 
 #include "bootstrap/bootstrap.hpp"
@@ -116,7 +118,7 @@ class Lane {
     void end() noexcept;
 
     const LaneCounters& counters() const noexcept { return counters_; }
-    /// CPU time that the background thread has used, in nanoseconds; 0 without one.
+    /// CPU time that the background thread has used, in nanoseconds, also after its end; 0 without one. Any thread may call it.
     Nanoseconds background_cpu_time() const;
 
   private:
@@ -213,10 +215,12 @@ class Lane {
     std::atomic<bool> ended_{false};  ///< Only the owner sets it. So no thread drives without having seen it.
     std::atomic<int> application_cpu_{-1};
 
-    std::mutex mutex_;  ///< Guards the lists.
+    mutable std::mutex mutex_;  ///< Guards the members that follow.
     std::list<Follower*> sleeping_followers_;
     std::vector<Waitable*> submissions_;
     std::vector<bootstrap::Notice> notices_;
+    std::optional<clockid_t> background_clock_;  ///< While the background thread runs.
+    Nanoseconds background_cpu_time_ = 0;        ///< After its end.
     // Owner-only:
     Idle idle_;
     std::uint32_t calls_ = 0;
@@ -228,7 +232,6 @@ class Lane {
     EventDescriptor owner_wake_;
     EventDescriptor background_wake_;
     std::thread thread_;
-    std::atomic<int> thread_id_{0};
 };
 
 }  // namespace rollcall::runtime

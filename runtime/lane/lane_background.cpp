@@ -5,9 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "runtime/lane/lane.hpp"
 #include "runtime/lane/store_then_look.hpp"
@@ -29,6 +27,12 @@ constexpr unsigned kLooksAgain = 256;
 // Where no background thread watches the notices, the driving thread looks at them at this interval.
 constexpr Nanoseconds kNoticeInterval = kMillisecond;
 
+Nanoseconds cpu_time_of(clockid_t clock) {
+    timespec time{};
+    clock_gettime(clock, &time);
+    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 }  // namespace
 
 void Lane::stop_background() {
@@ -36,7 +40,6 @@ void Lane::stop_background() {
     stopping_ = true;
     background_wake_.signal();
     thread_.join();
-    thread_id_ = 0;
 }
 
 bool Lane::resume_background() {
@@ -49,12 +52,9 @@ bool Lane::resume_background() {
 }
 
 Nanoseconds Lane::background_cpu_time() const {
-    if (!thread_id_.load()) return 0;
-    clockid_t clock;
-    timespec time{};
-    if (pthread_getcpuclockid(const_cast<std::thread&>(thread_).native_handle(), &clock) != 0) return 0;
-    clock_gettime(clock, &time);
-    return Nanoseconds{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+    // The thread does not end before it has got the lock, so its clock exists as long as this thread has it.
+    const std::lock_guard lock(mutex_);
+    return background_clock_ ? cpu_time_of(*background_clock_) : background_cpu_time_;
 }
 
 void Lane::look_at_notices() {
@@ -97,7 +97,11 @@ void Lane::move_to_application_core() {
 
 void Lane::background() {
     pthread_setname_np(pthread_self(), "rollcall-lane");
-    thread_id_ = static_cast<int>(syscall(SYS_gettid));
+    {
+        const std::lock_guard lock(mutex_);
+        clockid_t clock;
+        if (pthread_getcpuclockid(pthread_self(), &clock) == 0) background_clock_ = clock;
+    }
     prctl(PR_SET_TIMERSLACK, policy_.tick);  // a look need not be punctual: it may share the timer interrupt of another thread
     const int descriptor = engine_.transport().descriptor();
     std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
@@ -194,6 +198,9 @@ void Lane::background() {
             last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too
         }
     }
+    const std::lock_guard lock(mutex_);
+    background_clock_.reset();
+    background_cpu_time_ = cpu_time_of(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace rollcall::runtime

@@ -94,6 +94,20 @@ TEST(Background, IsStoppedThoughTrafficGoesOn) {
     test.network.end_traffic();
 }
 
+TEST(Background, TellsItsTimeAlsoAfterItsEnd) {
+    LaneUnderTest test(with_background());
+    await_background(test);
+    test.network.end_traffic();
+    const Nanoseconds before = test.lane.background_cpu_time();
+    EXPECT_GT(before, 0);
+    auto asked = std::async(std::launch::async, [&] {
+        for (int i = 0; i < 1000; ++i) EXPECT_GE(test.lane.background_cpu_time(), before);
+    });
+    test.lane.stop_background();
+    asked.get();
+    EXPECT_GE(test.lane.background_cpu_time(), before);
+}
+
 TEST(Background, IsPausedThoughTrafficGoesOn) {
     LaneUnderTest test(with_background());
     await_background(test);

@@ -232,7 +232,13 @@ std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const st
     return runtime::kManySizes;
 }
 
-CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions& options, const char* form) const {
+collectives::Situation CollectiveOfBlocks::situation(bool is_planned) const {
+    collectives::Situation situation = call_.here().situation_of_blocks();
+    if (is_planned) situation.has = situation.has.without(Condition::background);
+    return situation;
+}
+
+CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions& options, const char* form, bool is_planned) const {
     const int root = call_.check(options, form);
     const Communicator::Implementation& here = call_.here();
     if (call_.bytes_ > collectives::kMostBytes) here.refuse_buffer(call_.bytes_, call_.caller(form).c_str());
@@ -242,7 +248,7 @@ CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions
         call_.row_.personal ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
     call_.check_buffers(prepared.arguments, form);
 
-    const auto method = here.method(call_.row_, here.situation_of_blocks(), options);
+    const auto method = here.method(call_.row_, situation(is_planned), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, sizes, method.segment_bytes);
@@ -266,10 +272,9 @@ Request CollectiveOfBlocks::start(const CollectiveOptions& options) const {
 Plan CollectiveOfBlocks::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
     const Communicator::Implementation& here = call_.here();
-    Prepared prepared = prepare(how, "plan_");
-    const collectives::Situation situation = here.situation_of_blocks();
-    Plan plan =
-        here.plan(prepared, options, collectives::explain(call_.row_, situation, here.method(call_.row_, situation, how).selection));
+    Prepared prepared = prepare(how, "plan_", true);
+    const collectives::Situation planned = situation(true);
+    Plan plan = here.plan(prepared, options, collectives::explain(call_.row_, planned, here.method(call_.row_, planned, how).selection));
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;
 }

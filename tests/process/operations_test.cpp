@@ -97,6 +97,7 @@ TEST(Plans, WithZeroLanding) {
     expect_success(3, for_all_algorithms("plans", few_plans(), kByMessages), with({"ROLLCALL_LANDING_BYTES=30000"}));
 }
 TEST(Plans, WithHostDrivenProgress) { expect_success(3, for_all_algorithms("plans", few_plans()), with({"ROLLCALL_PROGRESS=host"})); }
+TEST(Plans, OfBlocksAreSelectedAsPlans) { expect_success(3, {"plan_of_blocks_is_planned"}, with({"ROLLCALL_NODE_MEMORY=no"})); }
 TEST(Plans, WithoutSlotsOnTheBoard) {
     expect_success(4, {"plan_without_slots"}, with({"ROLLCALL_BOARD_SLOTS=4"}));
     expect_success(4, for_all_algorithms("plans", few_plans(), kByMessages), with({"ROLLCALL_BOARD_SLOTS=5"}));

@@ -17,6 +17,27 @@ ROLLCALL_SCENARIO(plan_without_slots) {
     plan.run();
 }
 
+// Without node memory, `auto` chooses other algorithms for plans than for calls, also where the blocks have different sizes.
+ROLLCALL_SCENARIO(plan_of_blocks_is_planned) {
+    constexpr std::uint64_t kBytes = 100'000;
+    const auto ranks = static_cast<std::size_t>(scene.size);
+    const auto block = pattern(kBytes, static_cast<std::uint64_t>(scene.rank));
+    std::vector<std::byte> all(kBytes * ranks);
+    const std::vector<std::uint64_t> sizes(ranks, kBytes);
+    const auto algorithm = [](const Plan& plan) {
+        const std::string& text = plan.explanation();
+        const auto from = text.find(": "), to = text.find(", because");
+        check(from < to && to != std::string::npos, "it says '{}'", text);
+        return text.substr(from + 2, to - from - 2);
+    };
+    const Plan equal = scene.world.plan_gather(block.data(), all.data(), kBytes, 0);
+    Plan of_blocks = scene.world.plan_gather(block.data(), kBytes, all.data(), Blocks(sizes), 0);
+    check(algorithm(of_blocks) == algorithm(equal), "{}, and for equal blocks {}", of_blocks.explanation(), equal.explanation());
+    of_blocks.run();
+    for (std::size_t rank = 0; scene.rank == 0 && rank < ranks; ++rank)
+        check_pattern(all.data() + rank * kBytes, kBytes, rank, "a planned gather of blocks");
+}
+
 // Tests what a plan refuses, and what it reports about itself.
 ROLLCALL_SCENARIO(plan_misuse) {
     std::vector<int> block(10, scene.rank), all(static_cast<std::size_t>(10 * scene.size));

@@ -58,8 +58,12 @@ struct Outcome {
                 outcome.fail(ErrorCode::bootstrap, error.what());
             }
         tell(own, &outcome, sizeof outcome);
-        if (outcome.failure < 0) return outcome;
-        throw Error(static_cast<ErrorCode>(outcome.failure), fmt::format("{}: {}", what, outcome.text.data()), outcome.failed_rank);
+        outcome.check(what + ": ");
+        return outcome;
+    }
+    /// Throws what it says, if it is a failure.
+    void check(const std::string& before = {}) const {
+        if (failure >= 0) throw Error(static_cast<ErrorCode>(failure), before + text.data(), failed_rank);
     }
     /// Rank 0 ends its work within its deadline, so the others need none.
     static void tell(const Communicator& own, void* data, std::uint64_t bytes) {
@@ -96,23 +100,26 @@ class Passing {
         : own_(own), meeting_(meeting), meanwhile_(std::move(meanwhile)), timeout_(timeout) {}
 
     std::string pass(std::string mine) {
-        std::string failure;
+        struct {
+            Outcome outcome;
+            std::array<char, bootstrap::kLongestInvitation + 1> text{};
+        } told;
         if (own_.rank() == 0) try {
                 if (mine.empty())
                     mine = meeting_->receive_invitation(meanwhile_, timeout_);
                 else
                     meeting_->send_invitation(mine);
+                Outcome::put(told.text, mine);
+            } catch (const Error& error) {
+                told.outcome.fail(error.code(), error.what(), error.failed_rank());
             } catch (const std::exception& error) {
-                failure = error.what();
-                mine = bootstrap::failed_invitation(failure);
+                told.outcome.fail(ErrorCode::bootstrap, error.what());
             }
-        std::array<char, bootstrap::kLongestInvitation + 1> text{};
-        std::memcpy(text.data(), mine.data(), std::min(mine.size(), text.size() - 1));
         ::sodium_memzero(mine.data(), mine.size());
-        Outcome::tell(own_, text.data(), text.size());
-        if (!failure.empty()) throw Error(ErrorCode::peer_failed, failure);
-        std::string given = text.data();
-        ::sodium_memzero(text.data(), text.size());
+        Outcome::tell(own_, &told, sizeof told);
+        told.outcome.check();
+        std::string given = told.text.data();
+        ::sodium_memzero(told.text.data(), told.text.size());
         return given;
     }
 

@@ -103,6 +103,8 @@ TEST(TwoJobs, AreToldHowTheyDiffer) {
 
 TEST(TwoJobs, SayWhyTheyAreNotConnected) { expect_success(3, {"refused_connections"}); }
 
+TEST(TwoJobs, AreToldOnAllRanksThatTheOtherOneWentAway) { expect_success(3, {"left_after_the_meeting"}); }
+
 /// A job by another starter than `rollcall run`: tests/process/foreign_starter.cpp, or a process manager.
 JobOptions by(const std::string& starter, int ranks) {
     for (const Manager& manager : kManagers)

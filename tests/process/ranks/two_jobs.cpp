@@ -10,6 +10,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "bootstrap/rendezvous/job_listener.hpp"
+#include "foundation/settings.hpp"
 #include "tests/process/ranks/event_loop.hpp"
 #include "tests/process/ranks/messages.hpp"
 
@@ -229,6 +231,33 @@ ROLLCALL_SCENARIO(refused_connections) {
     }
     refused(ErrorCode::bootstrap, "no job listens there", world, left);
     world.barrier();
+}
+
+// A job that listens goes away when the two jobs have met, before their ranks come together. Here, it is rank 2. All ranks of the other job
+// are told the same.
+ROLLCALL_SCENARIO(left_after_the_meeting) {
+    const Communicator part = scene.world.split(scene.rank < 2 ? 0 : 1, scene.rank);
+    if (scene.rank == 2) {
+        // As api/connections.cpp says them.
+        const Settings own = Settings::from_environment();
+        std::string settings = own.landing_bytes > 0 ? "ROLLCALL_LANDING_BYTES>0" : "ROLLCALL_LANDING_BYTES=0";
+        for (const SettingRow& row : describe(own)) {
+            bool is_common = row.variable == "ROLLCALL_DECOUPLE" || row.variable == "ROLLCALL_SEGMENT_BYTES";
+            for (const auto& kind : kOperationNames) is_common |= row.variable == kind.setting;
+            if (is_common) settings += fmt::format(" {}={}", row.variable, row.value);
+        }
+        bootstrap::JobListener listener(own.net, 0);
+        scene.world.send(std::span<const char>(listener.invitation()), 0);
+        listener.accept(
+            {"server", settings, 1}, [] {}, kPatience);
+    } else {
+        std::string invitation(400, ' ');
+        if (scene.rank == 0) invitation.resize(scene.world.receive(std::span(invitation), 2).bytes);
+        const Error error = expect_error(ErrorCode::peer_failed, "a job that goes away",
+                                         [&] { Intercommunicator::connect(part, invitation, {.job_name = {}, .timeout = kPatience}); });
+        check(says(error, "could not be connected") && says(error, "closed the connection"), "it says '{}'", error.what());
+    }
+    scene.world.barrier();
 }
 
 // Two jobs connect with a third one at the same time. Here, they are parts of one job.

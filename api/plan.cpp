@@ -55,13 +55,17 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
             predictor.end(time);
             if (predictor.predicted() != runtime::kUnknownTime) record.predicted = predictor.predicted();
         }
+        own->make_common(record);
         started = true;
     }
     // Takes the result of the iteration, and makes the plan ready for the next one.
     void finish() {
-        record.exit = monotonic_now();
-        record.first_data = operation->first_data();
-        own->make_common(record);
+        CallRecord end;
+        end.exit = monotonic_now();
+        end.first_data = operation->first_data();
+        own->make_common(end);
+        record.exit = end.exit;
+        record.first_data = end.first_data;
         std::optional<Error> error;
         if (operation->error()) error.emplace(*operation->error());
         started = false;

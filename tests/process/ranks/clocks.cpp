@@ -122,8 +122,11 @@ ROLLCALL_SCENARIO(clocks_of_plans) {
         before = monotonic_now();
         plan.start();
         after = monotonic_now();
+        const CallRecord begun = plan.record();
         plan.wait();
         const CallRecord record = plan.record();
+        check(begun.arrival == record.arrival && begun.predicted == record.predicted && begun.exit == 0,
+              "the record was on another clock while the iteration was under way");
         check(record.arrival <= record.exit && record.predicted != 0, "the record is not in order");
         return std::max(shown(scene, reference, before) - record.arrival, record.arrival - shown(scene, reference, after));
     };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
@@ -55,6 +56,9 @@ concept Transferable = detail::kTransferable<T>;
 namespace detail {
 template <class T>
 concept TransferableOrConst = Transferable<std::remove_const_t<T>>;
+/// The library makes an object of this type before it has its data.
+template <class T>
+concept TransferableObject = Transferable<T> && std::default_initializable<T>;
 }  // namespace detail
 
 /// A range of Transferable elements that lie one after another in memory: std::vector, std::array, std::span, std::string,

@@ -135,8 +135,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return receive(std::span(array), from);
     }
     /// \}
-    /// Receives one object and returns it. A message of another size throws Error{mismatch} or Error{truncated}.
-    template <Transferable T>
+    /// Receives one object, whose type has a default constructor. A message of another size throws Error{mismatch} or Error{truncated}.
+    template <detail::TransferableObject T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         T value;
         receive_whole(std::addressof(value), sizeof(T), from, tag, timeout);

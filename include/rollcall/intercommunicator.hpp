@@ -104,7 +104,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     }
     /// \}
     /// Receives one object from a rank of the other group, and returns it.
-    template <Transferable T>
+    template <detail::TransferableObject T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().template receive<T>(remote(from, "receive"), tag, timeout);
     }

@@ -210,15 +210,16 @@ inline constexpr bool kReduces<OperatorFunction<kOperator>, T> =
     is_defined(kOperator, ElementOf<T>::type, ElementOf<T>::is_located) && !(kOperator == Operator::sum && std::is_same_v<T, bool>);
 template <class F, class T>
 requires std::is_nothrow_invocable_r_v<T, const F&, const T&, const T&>
-inline constexpr bool kReduces<F, T> = std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(Reduction::state) && alignof(F) <= 8;
+inline constexpr bool kReduces<F, T> =
+    std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(Reduction::state) && alignof(F) <= 8 && std::default_initializable<T>;
 template <class F, class T>
 inline constexpr bool kReduces<ByRank<F>, T> = kReduces<F, T>;
 
 }  // namespace detail
 
 /// What can combine elements of type T: an operator that is defined for T, or a function T(const T&, const T&). The function must be
-/// noexcept, trivially copyable, at most 16 bytes large with an alignment of at most 8, and associative. It must not call Rollcall
-/// (Reduction::Combine). The library keeps a copy of it; of a plain function it keeps the address.
+/// noexcept, trivially copyable, at most 16 bytes large with an alignment of at most 8, and associative. T must have a default constructor.
+/// The function must not call Rollcall (Reduction::Combine). The library keeps a copy of it; of a plain function it keeps the address.
 template <class F, class T>
 concept Reduces = detail::kReduces<std::decay_t<F>, T>;
 

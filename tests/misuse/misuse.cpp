@@ -25,6 +25,10 @@ struct Sample {
     int id;
     double value;
 };
+struct Made {
+    explicit Made(int given) : value(given) {}
+    int value;
+};
 using Vector = std::vector<double>;
 using Pair = std::pair<int, double>;
 using PairOfPointer = std::pair<int, double*>;
@@ -49,6 +53,7 @@ using DoubleArray = std::array<double, 2>;
     const double fixed = 1;
     double* const pointer = v.data();
     Sample sample{};
+    Made made(1);
     Pair pair{};
     PairOfPointer pair_of_pointer{};
     PointerArray pointers{};
@@ -100,6 +105,10 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.receive<Sample>(1), world.receive<std::span<double>>(1));
     CASE(world.receive<Pair>(1), world.receive<Vector>(1));
     CASE(world.send(integers, 1), world.send(bits, 1));
+    // Types without a default constructor cannot be returned, and functions cannot combine them.
+    CASE(world.receive(made, 1), world.receive<Made>(1));
+    CASE(between.receive(made, 1), between.receive<Made>(1));
+    CASE(world.send(made, 1), world.allreduce(made, [](const Made& a, const Made&) noexcept { return a; }));
     // Data that the operation writes must not be const.
     CASE(world.broadcast(v, 0), world.broadcast(constant, 0));
     CASE(world.broadcast(x, 0), world.broadcast(fixed, 0));

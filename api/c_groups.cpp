@@ -115,6 +115,12 @@ int rollcall_intercommunicator_size(const rollcall_intercommunicator* between) {
 int rollcall_intercommunicator_remote_size(const rollcall_intercommunicator* between) {
     return between ? between->handle.remote_size() : -1;
 }
+const char* rollcall_intercommunicator_name(const rollcall_intercommunicator* between) {
+    return between ? between->handle.name().c_str() : nullptr;
+}
+rollcall_status rollcall_intercommunicator_remote_world_rank(const rollcall_intercommunicator* between, int rank, int* world_rank) {
+    return guarded([&] { c::checked(world_rank, "the place for the rank") = checked(between).remote_world_rank(rank); });
+}
 rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicator* between, rollcall_communicator** result) {
     return make_communicator(result, [&] { return checked(between).local(); });
 }
@@ -160,6 +166,13 @@ rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* be
     return guarded([&] {
         const Received got = checked(between).receive(data, bytes, from, tag, deadline(timeout));
         if (received) *received = got.bytes;
+    });
+}
+rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
+                                              uint64_t* bytes) {
+    return guarded([&] {
+        std::uint64_t& place = c::checked(bytes, "the place for the size");
+        place = checked(between).next_size(from, tag, deadline(timeout));
     });
 }
 rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,

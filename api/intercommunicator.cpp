@@ -274,6 +274,10 @@ Request Intercommunicator::start_receive(BytePointer data, std::uint64_t bytes, 
     return both().start_receive(data, bytes, remote(from, "start_receive"), tag, timeout);
 }
 
+std::uint64_t Intercommunicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
+    return both().next_size(remote(from, "next_size"), tag, timeout);
+}
+
 void Intercommunicator::barrier(const CollectiveOptions& options) const { both().barrier(options); }
 Request Intercommunicator::start_barrier(const CollectiveOptions& options) const { return both().start_barrier(options); }
 

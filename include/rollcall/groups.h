@@ -35,6 +35,11 @@ int rollcall_intercommunicator_rank(const rollcall_intercommunicator* between);
 int rollcall_intercommunicator_size(const rollcall_intercommunicator* between);
 int rollcall_intercommunicator_remote_size(const rollcall_intercommunicator* between);
 /** \} */
+/** The name of this intercommunicator in error messages. The text belongs to it. Returns NULL if that is NULL. */
+const char* rollcall_intercommunicator_name(const rollcall_intercommunicator* between);
+/** The rank that `rank` of the other group has in the world communicator; between two jobs, in the world of the connection (listener.hpp).
+ */
+rollcall_status rollcall_intercommunicator_remote_world_rank(const rollcall_intercommunicator* between, int rank, int* world_rank);
 /** Gives one more handle to the communicator of this rank's own group. Free it. */
 rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicator* between, rollcall_communicator** result);
 /** Makes a communicator of both groups, the ranks of the first group first. Collective. */
@@ -68,6 +73,8 @@ rollcall_status rollcall_intergroup_send(const rollcall_intercommunicator* betwe
                                          int64_t timeout);
 rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from, uint64_t tag,
                                             int64_t timeout, uint64_t* received);
+rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
+                                              uint64_t* bytes);
 rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,
                                                uint64_t tag, int64_t timeout, rollcall_request** request);
 rollcall_status rollcall_start_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from,

@@ -94,6 +94,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         both().send(data, remote(to, "send"), tag, timeout);
     }
+    template <Transferable T, std::size_t N>
+    void send(const T (&array)[N], int to) const {
+        both().send(array, remote(to, "send"));
+    }
     /// \}
     /// \{
     /// Receives the next message with this tag from a rank of the other group, and returns its size.
@@ -102,18 +106,33 @@ class ROLLCALL_EXPORT Intercommunicator {
     Received receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().receive(data, remote(from, "receive"), tag, timeout);
     }
+    template <Transferable T, std::size_t N>
+    Received receive(T (&array)[N], int from) const {
+        return both().receive(array, remote(from, "receive"));
+    }
     /// \}
     /// Receives one object from a rank of the other group, and returns it.
     template <detail::TransferableObject T>
     T receive(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().template receive<T>(remote(from, "receive"), tag, timeout);
     }
+    /// Receives a message of any size into a container with resize(), which is resized to fit.
+    template <detail::Resizable D>
+    Received receive_resized(D& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
+        return both().receive_resized(data, remote(from, "receive_resized"), tag, timeout);
+    }
+    /// Waits for the next message with this tag from a rank of the other group, and returns its size in bytes. The message stays.
+    std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     /// \{
     /// Starts a send to a rank of the other group.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::LastingMessage D>
     Request start_send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().start_send(data, remote(to, "start_send"), tag, timeout);
+    }
+    template <detail::TransferableOrConst T, std::size_t N>
+    Request start_send(T (&array)[N], int to) const {
+        return both().start_send(array, remote(to, "start_send"));
     }
     /// \}
     /// \{
@@ -122,6 +141,10 @@ class ROLLCALL_EXPORT Intercommunicator {
     template <detail::WritableMessage D>
     Request start_receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         return both().start_receive(data, remote(from, "start_receive"), tag, timeout);
+    }
+    template <Transferable T, std::size_t N>
+    Request start_receive(T (&array)[N], int from) const {
+        return both().start_receive(array, remote(from, "start_receive"));
     }
     /// \}
 

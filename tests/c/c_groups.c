@@ -120,6 +120,8 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
         uint64_t received = 0;
         int got[2] = {0, 0};
         OK(rollcall_start_intergroup_send(between, mine, sizeof mine, partner, 7, ROLLCALL_FOREVER, &request));
+        OK(rollcall_intergroup_next_size(between, partner, 7, ROLLCALL_FOREVER, &received));
+        CHECK(received == sizeof got);
         OK(rollcall_intergroup_receive(between, got, sizeof got, partner, 7, ROLLCALL_FOREVER, &received));
         OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
         CHECK(received == sizeof got && got[0] == -sign * (partner + 1) && got[1] == form);
@@ -170,10 +172,16 @@ void groups(const rollcall_communicator* world, int rank, int size) {
         CHECK(rollcall_intercommunicator_create(world, ranks, 1, NULL, 0, &between) == ROLLCALL_INVALID_ARGUMENT && !between);
         CHECK(rollcall_intercommunicator_create(world, NULL, 1, ranks, 1, &between) == ROLLCALL_INVALID_ARGUMENT);
         CHECK(rollcall_intercommunicator_rank(NULL) == -1 && rollcall_intercommunicator_remote_size(NULL) == -1);
+        CHECK(!rollcall_intercommunicator_name(NULL));
     } else {
         const int is_first = (size_t)rank < first;
         OK(rollcall_intercommunicator_create(world, ranks, first, ranks + first, (size_t)size - first, &between));
         CHECK(rollcall_intercommunicator_rank(between) == (is_first ? rank : rank - (int)first));
+        int world_rank = -1;
+        OK(rollcall_intercommunicator_remote_world_rank(between, 0, &world_rank));
+        CHECK(world_rank == (is_first ? (int)first : 0));
+        CHECK(rollcall_intercommunicator_remote_world_rank(between, size, &world_rank) == ROLLCALL_INVALID_ARGUMENT);
+        CHECK(strlen(rollcall_intercommunicator_name(between)) > 0);
         for (int form = 0; form < 3; ++form) {
             with_root(between, is_first, form);
             with_all(between, is_first, form);

@@ -1,6 +1,7 @@
 /// \file
 /// Scenarios of two running jobs that become connected. The first word is the part of this job: `listens`, which is the job "server", or
 /// `connects`, the job "client". The second word is the file by which the invitation is handed over.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -44,6 +45,31 @@ Intercommunicator connected(const Scene& scene, const Communicator& ranks, int n
     return Intercommunicator::connect(ranks, ranks.rank() == 0 ? taken(path) : "", {.job_name = "client", .timeout = kPatience});
 }
 
+/// Messages of unknown sizes, and of C arrays, between ranks that have the same number in their groups.
+void exchange_in_further_forms(const Intercommunicator& between) {
+    const int other = between.rank();
+    if (other >= between.remote_size()) return;
+    const int mine[2] = {other, 7};
+    int theirs[2] = {-1, -1};
+    Request send = between.start_send(mine, other);
+    check(between.next_size(other) == sizeof mine, "the next message has {} bytes", between.next_size(other));
+    std::vector<int> resized;
+    check(between.receive_resized(resized, other).bytes == sizeof mine && resized == std::vector(mine, mine + 2), "it brought {} elements",
+          resized.size());
+    send.wait();
+    for (const bool starts : {false, true}) {
+        std::fill(theirs, theirs + 2, -1);
+        Request receive = starts ? between.start_receive(theirs, other) : Request();
+        between.send(mine, other);
+        if (starts)
+            receive.wait();
+        else
+            between.receive(theirs, other);
+        check(theirs[0] == other && theirs[1] == 7, "an array brought {} and {}", theirs[0], theirs[1]);
+    }
+    expect_error(ErrorCode::invalid_argument, "a message from no rank", [&] { between.next_size(between.remote_size()); });
+}
+
 void check_ended(const Intercommunicator& between) {
     const Error error = expect_error(ErrorCode::state, "a barrier after the end", [&] { between.barrier(); });
     check(says(error, "disconnect()"), "it says '{}'", error.what());
@@ -57,6 +83,7 @@ ROLLCALL_SCENARIO(two_jobs_exchange) {
     check(between.name() == "server+client", "it is called {}", between.name());
     check(between.remote_world_rank(0) == (listens(scene) ? scene.size : 0), "rank 0 there is {}", between.remote_world_rank(0));
     exchange_between_groups(between, listens(scene), static_cast<std::uint64_t>(scene.number(2, 1)));
+    exchange_in_further_forms(between);
     between.disconnect();
     between.disconnect();
     check_ended(between);

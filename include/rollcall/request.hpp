@@ -28,7 +28,8 @@ struct Received {
 /// Abandoning: a request that is destroyed before it is done is abandoned. A receive is withdrawn, a send is taken back if that is still
 /// possible, and a collective operation fails on all its ranks. A withdrawn receive to which data was on its way loses the message. The
 /// sender is not told: its send succeeds. All this also holds for requests that time out or are cancelled. The destructor returns when the
-/// buffers are free, within about a second even if another rank does not answer.
+/// buffers are free. That is within about a second even if another rank does not answer, with one exception: while the network itself reads
+/// or writes the buffers (RDMA), it takes as long as the peer or the network needs.
 ///
 /// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send() and
 /// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}. With kForever this
@@ -66,10 +67,10 @@ class ROLLCALL_EXPORT Request {
     /// Does not wait. Returns the result if the operation is done, and the request is empty; else nothing. Each call also moves data, as
     /// Job::progress() does. Throws as wait_for() does.
     std::optional<Received> test();
-    /// Gives the operation up, and returns when its buffers are free. True: it was cancelled, and the request is empty. False: the request
-    /// was empty, or the operation had already ended or failed for another reason; the result is kept for wait(). Cancelling a collective
-    /// operation makes it fail on all ranks that have not done their part, and makes all later collective operations of the communicator
-    /// fail.
+    /// Gives the operation up, and returns when its buffers are free, as the destructor does. True: it was cancelled, and the request is
+    /// empty. False: the request was empty, or the operation had already ended or failed for another reason; the result is kept for wait().
+    /// Cancelling a collective operation makes it fail on all ranks that have not done their part, and makes all later collective
+    /// operations of the communicator fail.
     bool cancel();
 
     /// Waits until one of the requests is done, and returns its index. The request keeps its result for wait() or test(), which then return

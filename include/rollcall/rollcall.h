@@ -342,8 +342,8 @@ rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint6
 /** Waits for at most this time. `done` becomes 1 if the request is done, else 0, and the request goes on. With ROLLCALL_DEFAULT_TIMEOUT it
  * waits as rollcall_wait() does. */
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received);
-/** Gives the operation up and returns when its buffers are free. `cancelled`, which may be NULL, becomes 1; or it becomes 0 if the
- * operation had already ended, and then the request keeps its result. */
+/** Gives the operation up and returns when its buffers are free (over RDMA: when the peer lets them go). `cancelled`, which may be NULL,
+ * becomes 1; or it becomes 0 if the operation had already ended, and then the request keeps its result. */
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
 /** Does not wait. `done` becomes 1 if the request is done, else 0. Each call also moves data, as rollcall_progress() does. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
@@ -353,7 +353,7 @@ rollcall_status rollcall_wait_any(rollcall_request** requests, size_t count, int
 /** Waits for all requests, within one timeout for all. Requests that are not done by then are abandoned. All pointers become NULL. The
  * status is that of the first request in the list that failed. */
 rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int64_t timeout);
-/** Abandons the request and returns when its buffers are free. NULL is allowed. */
+/** Abandons the request and returns when its buffers are free, as rollcall_cancel() does. NULL is allowed. */
 void rollcall_request_free(rollcall_request* request);
 
 /* --- completion queues ----------------------------------------------------------------------------------------- */

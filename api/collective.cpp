@@ -92,6 +92,15 @@ void Collective::refuse_size(const char* form) const {
                             blocks ? fmt::format("{} blocks of ", here.state.group->size) : "", bytes_, collectives::kMostBytes));
 }
 
+// All ranks check the same total, whichever buffers they have. If only some ranks refused the call, the others would wait for them.
+std::uint64_t Collective::checked_total(const char* form) const {
+    std::uint64_t all = 0;
+    if (__builtin_mul_overflow(bytes_, row_.in_blocks ? static_cast<std::uint64_t>(here().state.group->size) : 1, &all) ||
+        all > collectives::kMostBytes)
+        refuse_size(form);
+    return all;
+}
+
 void Collective::refuse_null(const runtime::Arguments& given, const char* form) const {
     const auto check = [&](const auto& argument, const char* parameter) {
         if (argument.data || argument.size == 0) return;
@@ -127,11 +136,7 @@ void Collective::refuse_null(const runtime::Arguments& given, const char* form) 
 // `is_planned`: the call begins by itself, before its caller arrives.
 Collective::Prepared Collective::prepare(const CollectiveOptions& options, const char* form, int root, bool is_planned) const {
     const Communicator::Implementation& here = *communicator_.implementation_;
-    // All ranks check the same total, whichever buffers they have. If only some ranks refused the call, the others would wait for them.
-    std::uint64_t all = 0;
-    if (__builtin_mul_overflow(bytes_, row_.in_blocks ? static_cast<std::uint64_t>(here.state.group->size) : 1, &all) ||
-        all > collectives::kMostBytes)
-        refuse_size(form);
+    const std::uint64_t all = checked_total(form);
     Prepared prepared;
     prepared.arguments = collectives::arguments_of(row_, buffers_, bytes_, all, here.state.rank == root);
     check_buffers(prepared.arguments, form);
@@ -186,12 +191,14 @@ Request Collective::start(const CollectiveOptions& options) const {
 
 Plan Collective::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
-    return communicator_.checked().plan(prepare(how, "plan_", check(how, "plan_"), true), options, explain(how, true));
+    const Prepared prepared = prepare(how, "plan_", check(how, "plan_"), true);
+    return here().plan(prepared, options, explain(how, true));
 }
 
 std::string Collective::explain(const CollectiveOptions& options, bool is_planned) const {
     const Communicator::Implementation& here = communicator_.checked();
     static_assert(kOwnSizes == runtime::kManySizes);
+    if (!row_.has_own_sizes || bytes_ != kOwnSizes) checked_total("explain() of ");
     const collectives::Situation situation = this->situation(is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
     return collectives::explain(row_, situation, here.method(row_, situation, options).selection);
 }

@@ -33,7 +33,7 @@ class Collective {
     void call(const CollectiveOptions& options = {}) const;
     Request start(const CollectiveOptions& options = {}) const;
     Plan plan(const PlanOptions& options = {}) const;
-    /// Says in a sentence which algorithm the call would run, and why.
+    /// Says in a sentence which algorithm the call would run, and why. Throws Error{invalid_argument} if no call can have this size.
     std::string explain(const CollectiveOptions& options = {}, bool is_planned = false) const;
 
   private:
@@ -57,6 +57,8 @@ class Collective {
     void refuse_null(const runtime::Arguments& given, const char* form) const;
     std::string caller(const char* form) const;
     [[noreturn]] void refuse_size(const char* form) const;
+    /// The size of the data, of all blocks if there are blocks. Refuses a size that no buffer can have.
+    std::uint64_t checked_total(const char* form) const;
 
     const Communicator& communicator_;
     const collectives::OperationRow& row_;

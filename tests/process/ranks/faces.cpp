@@ -116,6 +116,12 @@ ROLLCALL_SCENARIO(faces) {
         const std::string why = world.explain(name, row.moves_data ? 8 : 0);
         check(why.starts_with(name + (row.moves_data ? " of 8 bytes " : " of ")), "it says '{}'", why);
     }
+    // Sizes that the calls would refuse. A broadcast has no blocks of different sizes.
+    for (const auto& [operation, too_many] :
+         {std::pair("broadcast", kOwnSizes), {"scatter", std::uint64_t{1} << 63}, {"reduce", kOwnSizes - 1}}) {
+        const Error refused = expect_error(ErrorCode::invalid_argument, operation, [&] { world.explain(operation, too_many); });
+        check(says(refused, "more than a buffer can have"), "it says '{}'", refused.what());
+    }
     const Error unknown = expect_error(ErrorCode::invalid_argument, "an unknown operation", [&] { world.explain("reduce everything", 8); });
     check(
         std::string(unknown.what())

@@ -96,11 +96,17 @@ std::string number_of(std::uint64_t count, const char* what) { return fmt::forma
 void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence) {
     runtime::Engine::UnderWay under_way{};
     process.check_not_forked();
-    process.lane().as_owner([&](runtime::Engine& engine) { under_way = engine.under_way(); });
+    std::string examples;
+    process.lane().as_owner([&](runtime::Engine& engine) {
+        under_way = engine.under_way();
+        examples = engine.examples_under_way();
+    });
     if (under_way.operations + under_way.messages == 0) return;
     std::string what;
     if (under_way.operations > 0) what = number_of(under_way.operations, "collective operation");
     if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + number_of(under_way.messages, "point-to-point operation");
+    // Several parts of a program may use the job. The name of the communicator shows which part has left this behind.
+    if (!examples.empty()) what += ", for example " + examples;
     throw Error(ErrorCode::state,
                 fmt::format("{} on {}: still under way here: {}. Before the end, wait for requests, plans and calls of other "
                             "threads, or destroy the requests and plans. {}",

@@ -84,6 +84,7 @@ class alignas(64) Engine final : public transport::Sink {
         const std::uint64_t callers = active_.size() + attached_callers_;
         return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
     }
+    std::string examples_under_way() const;  ///< Names a collective operation and a receive, if there are any.
     /// The number of deputies (deputy.hpp) whose operations are under way.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }
 

@@ -18,6 +18,21 @@ constexpr Nanoseconds kBetweenLooks = 1'000'000'000;
 
 }  // namespace
 
+std::string Engine::examples_under_way() const {
+    std::string operation, receive;
+    active_.for_each([&](const Operation& each) {
+        const bool has_caller = !each.alone_ || static_cast<const Deputy*>(each.on_done_context)->has_caller();
+        if (operation.empty() && has_caller) operation = each.describe();
+    });
+    posted_.for_each([&](const Transfer& each) {
+        const CommunicatorState* const on = communicators_.find(each.key.communicator);
+        if (!receive.empty() || each.operation || !on) return;
+        receive = fmt::format("a receive of {} bytes with tag {} from rank {} of {}", each.buffer.size, each.key.tag,
+                              on->group->rank_of(each.peer()), on->group->name);
+    });
+    return operation + (operation.empty() || receive.empty() ? "" : " and ") + receive;
+}
+
 // No operation from this sequence number on can succeed. Earlier operations can: a rank that had come to a later one has gone through with
 // them.
 void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell) {

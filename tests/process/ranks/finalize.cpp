@@ -75,6 +75,8 @@ ROLLCALL_SCENARIO(finalize_refused) {
         if (operations) check(says(error, fmt::format("{} collective operation", operations)), "it says '{}'", error.what());
         if (messages) check(says(error, fmt::format("{} point-to-point", messages)), "it says '{}'", error.what());
         check(says(error, "rank 0"), "the rank is not named: '{}'", error.what());
+        if (receive) check(says(error, "with tag"), "no receive is named: '{}'", error.what());
+        if (barrier) check(says(error, "barrier") && says(error, world.name()), "the barrier is not named: '{}'", error.what());
         scene.raise(kRefused);
         if (receive) {
             receive.wait();

@@ -236,6 +236,18 @@ ROLLCALL_SCENARIO(second_job) {
         second.finalize();
         scene.world.barrier();
     }
+    {
+        // A part leaves a request behind, and the last part is told on which communicator.
+        Job third;
+        int value = 0;
+        const Communicator its = third.world().duplicate();
+        Request left = its.start_receive(value, scene.next(), 4);
+        third.finalize();
+        const Error error = expect_error(ErrorCode::state, "a request that another part left", [&] { scene.job.finalize(); });
+        check(says(error, fmt::format("a receive of 4 bytes with tag 4 from rank {} of {}", scene.next(), its.name())), "it says '{}'",
+              error.what());
+        scene.world.barrier();
+    }
     rollcall_job* job = nullptr;
     check(rollcall_init(&job) == ROLLCALL_OK && job, "a second job, in C: {}", rollcall_last_error());
     check(rollcall_size(rollcall_world(job)) == scene.size, "it has {} ranks", rollcall_size(rollcall_world(job)));

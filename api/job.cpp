@@ -1,5 +1,6 @@
 #include <rollcall/job.hpp>
 
+#include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <functional>
@@ -29,26 +30,55 @@ constexpr const char* kWayOut = "Job::finalize()";
 struct Shared {
     std::shared_ptr<runtime::Process> process;
     Communicator world;  ///< The communicator of the first Job.
-    int users = 1;       ///< Guarded by the mutex of `CurrentJob`.
+    int users = 1;       ///< Guarded by the mutex of `CurrentJobs`.
 };
 
-/// The job that this process has joined.
-struct CurrentJob {
+/// The jobs that this process has joined.
+struct CurrentJobs {
     std::mutex joining;  ///< Held while Job() joins: a second thread that calls it waits, and shares the job.
     std::mutex mutex;    ///< Guards the rest.
-    std::weak_ptr<Shared> job;
+    std::condition_variable embedded;
+    int embeddings_under_way = 0;             ///< Threads that join by an Embedding.
+    std::vector<std::weak_ptr<Shared>> jobs;  ///< In the order in which they were joined.
 
-    static CurrentJob& get() {
-        static auto& current = *new CurrentJob;  // destructors of static objects may still ask
+    static CurrentJobs& get() {
+        static auto& current = *new CurrentJobs;  // destructors of static objects may still ask
         return current;
     }
-    /// Returns the job and counts one more user. Returns null if there is no job, if it has ended, or if a parent process joined it.
-    std::shared_ptr<Shared> take() {
+    void add(const std::shared_ptr<Shared>& job) {
         const std::lock_guard lock(mutex);
-        std::shared_ptr<Shared> found = job.lock();
-        if (!found || found->process->forked() || found->process->finalized()) return nullptr;
-        ++found->users;
-        return found;
+        std::erase_if(jobs, [](const auto& known) { return known.expired(); });
+        jobs.push_back(job);
+    }
+    /// Returns the first job that has not ended, and counts one more user. Returns null if there is none. Jobs that a parent process joined
+    /// do not count. Waits for threads that join by an Embedding.
+    std::shared_ptr<Shared> take() {
+        std::unique_lock lock(mutex);
+        embedded.wait(lock, [&] { return embeddings_under_way == 0; });
+        for (const std::weak_ptr<Shared>& known : jobs) {
+            std::shared_ptr<Shared> found = known.lock();
+            if (!found || found->process->forked() || found->process->finalized()) continue;
+            ++found->users;
+            return found;
+        }
+        return nullptr;
+    }
+};
+
+/// While a thread joins by an Embedding. Several threads may do so at the same time, also as ranks of one job.
+class EmbeddingUnderWay {
+  public:
+    EmbeddingUnderWay() { count(1); }
+    ~EmbeddingUnderWay() { count(-1); }
+    EmbeddingUnderWay(const EmbeddingUnderWay&) = delete;
+    EmbeddingUnderWay& operator=(const EmbeddingUnderWay&) = delete;
+
+  private:
+    static void count(int change) {
+        CurrentJobs& current = CurrentJobs::get();
+        const std::lock_guard lock(current.mutex);
+        current.embeddings_under_way += change;
+        current.embedded.notify_all();
     }
 };
 
@@ -147,7 +177,7 @@ void Job::Implementation::share(std::shared_ptr<Shared> job) {
 }
 
 bool Job::Implementation::leave_to_others() {
-    const std::lock_guard lock(CurrentJob::get().mutex);
+    const std::lock_guard lock(CurrentJobs::get().mutex);
     if (!shared || shared->users == 1) return !shared;
     --shared->users;
     shared = nullptr;
@@ -155,22 +185,20 @@ bool Job::Implementation::leave_to_others() {
 }
 
 Job::Job() : implementation_(std::make_unique<Implementation>()) {
-    CurrentJob& current = CurrentJob::get();
+    CurrentJobs& current = CurrentJobs::get();
     const std::lock_guard joining(current.joining);
     if (std::shared_ptr<Shared> job = current.take()) {
         implementation_->share(std::move(job));
         return;
     }
     implementation_->join(&bootstrap::find_bootstrap);
-    const std::lock_guard lock(current.mutex);
-    current.job = implementation_->shared;
+    current.add(implementation_->shared);
 }
 
 Job::Job(const Embedding& embedding) : implementation_(std::make_unique<Implementation>()) {
+    const EmbeddingUnderWay under_way;
     implementation_->join([&] { return bootstrap::join_embedding(embedding); });
-    CurrentJob& current = CurrentJob::get();
-    const std::lock_guard lock(current.mutex);
-    if (current.job.expired()) current.job = implementation_->shared;
+    CurrentJobs::get().add(implementation_->shared);
 }
 
 Job::~Job() {

@@ -40,11 +40,12 @@ class ROLLCALL_EXPORT Job {
     /// process has joined that job before, and has left it.
     ///
     /// Several parts of a program (a library, and the program that uses it) may each have a Job. The second and later ones share the job
-    /// that the process has joined, also one that was joined by an Embedding. Each has a world() of its own, a duplicate of the first one,
-    /// so their messages and operations do not mix. Construction of such a Job is a collective operation on the world() of the first Job:
-    /// all ranks construct their Jobs in the same order. The last Job that is finalized or destroyed ends the job. finalize() of an earlier
-    /// one only ends its own part: it does not wait, and checks nothing. So each part waits for its requests before. What it leaves under
-    /// way keeps the last one from ending the job, with an error that names a communicator.
+    /// that the process has joined, also one that was joined by an Embedding; of several jobs, the first one that has not ended. Each has a
+    /// world() of its own, a duplicate of the first one, so their messages and operations do not mix. Construction of such a Job is a
+    /// collective operation on the world() of the first Job: all ranks construct their Jobs in the same order. The last Job that is
+    /// finalized or destroyed ends the job. finalize() of an earlier one only ends its own part: it does not wait, and checks nothing. So
+    /// each part waits for its requests before. What it leaves under way keeps the last one from ending the job, with an error that names a
+    /// communicator.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout}, which names the missing ranks, if not all ranks have come

@@ -40,6 +40,8 @@ TEST(Job, IsSharedByThePartsOfAProgram) {
 
 TEST(WrongUse, WaitAnyRefusesRequestsOfDifferentJobs) { expect_success(1, {"wait_any_of_two_jobs"}); }
 
+TEST(Job, IsSharedAlsoIfItIsEmbedded) { expect_success(1, {"shares_embedded_jobs"}); }
+
 TEST(Job, OfAStaticObjectEndsInGoodOrder) {
     const Ended ended = run_ranks(1, {"static_job:finalizes"});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.error;

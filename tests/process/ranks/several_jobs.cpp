@@ -1,5 +1,6 @@
 /// \file
 /// Scenarios of processes that are in several jobs. Each of the further jobs has one rank.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -10,6 +11,9 @@
 #include <span>
 #include <thread>
 #include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/process/ranks/scene.hpp"
 
@@ -62,6 +66,78 @@ ROLLCALL_SCENARIO(wait_any_of_two_jobs) {
         Request::wait_all(requests, kPatience);
         check(its == 3 && mine == 4, "the requests brought {} and {}", its, mine);
     }
+}
+
+// Job() shares a job that was joined by an Embedding, whichever of those that the process has joined are left.
+ROLLCALL_SCENARIO(shares_embedded_jobs) {
+    scene.job.finalize();  // It was joined by another starter, and would be shared.
+    const auto shares = [](const Job& job, const char* when) {
+        const Job part;
+        check(part.started_by() == job.started_by(), "{}, Job() was started by {}", when, part.started_by());
+        check(part.world().name() != job.world().name(), "it has the same world");
+    };
+    Job first(alone());
+    {
+        Job second(alone());
+        shares(first, "beside two jobs");
+        first.finalize();
+        shares(second, "after the end of the first of two jobs");
+        second.finalize();
+    }
+    auto job = std::make_unique<Job>(alone());
+    shares(*job, "after both");
+    job->finalize();
+    job = std::make_unique<Job>(alone());
+    shares(*job, "in place of a job that has ended");
+
+    const auto share_in_a_child = [&] {
+        const pid_t child = ::fork();
+        check(child >= 0, "there is no child");
+        if (child == 0) {
+            ::alarm(20);
+            try {
+                Job own(alone());
+                shares(own, "in a child");
+                own.finalize();
+                ::_exit(0);
+            } catch (const std::exception& error) {
+                fmt::print("in a child: {}\n", error.what());
+                std::fflush(stdout);
+                ::_exit(1);
+            }
+        }
+        int status = 0;
+        check(::waitpid(child, &status, 0) == child && status == 0, "the child ended with {}", status);
+    };
+    if (!kSanitized) share_in_a_child();  // the thread sanitizer allows no threads in a child
+
+    // A thread that calls Job() meanwhile waits for the Embedding.
+    job.reset();
+    std::atomic<int> stage{0};
+    std::string started_by;
+    std::thread thread([&] {
+        while (stage.load() == 0) sleep_us(100);
+        stage = 2;
+        try {
+            const Job part;
+            started_by = part.started_by();
+        } catch (const std::exception& error) {
+            started_by = error.what();
+        }
+        stage = 3;
+    });
+    Embedding embedding = alone();
+    embedding.unique_id.reset();
+    embedding.allgather = [&](std::span<const std::byte> mine, std::span<std::byte> all) {
+        stage = 1;
+        while (stage.load() < 2) sleep_us(100);
+        sleep_us(20'000);  // It is in its call.
+        std::copy(mine.begin(), mine.end(), all.begin());
+    };
+    Job embedded(embedding);
+    while (stage.load() < 3) sleep_us(100);
+    thread.join();
+    check(started_by == embedded.started_by(), "Job() beside an Embedding: {}", started_by);
 }
 
 // Threads wait while their job ends, and are woken. Words: "finalizes" (nothing is under way), or "leaves" (by the destructor).

@@ -173,8 +173,9 @@ int Intercommunicator::Implementation::nodes_of(const Side& side, int root) cons
 collectives::Situation Intercommunicator::Implementation::situation(const IntergroupCall& call,
                                                                     const Communicator::Implementation::Prepared& made,
                                                                     bool is_planned) const {
-    auto situation =
-        call.blocks ? all().situation_of_blocks() : all().situation(std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes}));
+    // A rank that has no part does not know the size, and refuses no algorithm for it.
+    const std::uint64_t longest = made.call.has_no_part() ? 0 : std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes});
+    auto situation = call.blocks ? all().situation_of_blocks() : all().situation(longest);
     const collectives::OperationRow& row = collectives::operation(made.call.kind);
     if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, row, situation);
     if (is_planned) situation.has = situation.has.without(collectives::Condition::background);

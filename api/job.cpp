@@ -1,10 +1,12 @@
 #include <rollcall/job.hpp>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -38,8 +40,13 @@ struct CurrentJobs {
     std::mutex joining;  ///< Held while Job() joins: a second thread that calls it waits, and shares the job.
     std::mutex mutex;    ///< Guards the rest.
     std::condition_variable embedded;
-    int embeddings_under_way = 0;             ///< Threads that join by an Embedding.
-    std::vector<std::weak_ptr<Shared>> jobs;  ///< In the order in which they were joined.
+    struct Joining {
+        pid_t process;
+        std::thread::id thread;
+        bool operator==(const Joining&) const = default;
+    };
+    std::vector<Joining> embeddings_under_way;  ///< Threads that join by an Embedding.
+    std::vector<std::weak_ptr<Shared>> jobs;    ///< In the order in which they were joined.
 
     static CurrentJobs& get() {
         static auto& current = *new CurrentJobs;  // destructors of static objects may still ask
@@ -51,10 +58,15 @@ struct CurrentJobs {
         jobs.push_back(job);
     }
     /// Returns the first job that has not ended, and counts one more user. Returns null if there is none. Jobs that a parent process joined
-    /// do not count. Waits for threads that join by an Embedding.
+    /// do not count. Waits for other threads that join by an Embedding. (The callback of an Embedding may ask. A forked child has none of
+    /// the threads of its parent.)
     std::shared_ptr<Shared> take() {
         std::unique_lock lock(mutex);
-        embedded.wait(lock, [&] { return embeddings_under_way == 0; });
+        const Joining self{::getpid(), std::this_thread::get_id()};
+        embedded.wait(lock, [&] {
+            return std::none_of(embeddings_under_way.begin(), embeddings_under_way.end(),
+                                [&](const Joining& other) { return other.process == self.process && other.thread != self.thread; });
+        });
         for (const std::weak_ptr<Shared>& known : jobs) {
             std::shared_ptr<Shared> found = known.lock();
             if (!found || found->process->forked() || found->process->finalized()) continue;
@@ -68,18 +80,22 @@ struct CurrentJobs {
 /// While a thread joins by an Embedding. Several threads may do so at the same time, also as ranks of one job.
 class EmbeddingUnderWay {
   public:
-    EmbeddingUnderWay() { count(1); }
-    ~EmbeddingUnderWay() { count(-1); }
+    EmbeddingUnderWay() {
+        CurrentJobs& current = CurrentJobs::get();
+        const std::lock_guard lock(current.mutex);
+        current.embeddings_under_way.push_back(self_);
+    }
+    ~EmbeddingUnderWay() {
+        CurrentJobs& current = CurrentJobs::get();
+        const std::lock_guard lock(current.mutex);
+        std::erase(current.embeddings_under_way, self_);
+        current.embedded.notify_all();
+    }
     EmbeddingUnderWay(const EmbeddingUnderWay&) = delete;
     EmbeddingUnderWay& operator=(const EmbeddingUnderWay&) = delete;
 
   private:
-    static void count(int change) {
-        CurrentJobs& current = CurrentJobs::get();
-        const std::lock_guard lock(current.mutex);
-        current.embeddings_under_way += change;
-        current.embedded.notify_all();
-    }
+    const CurrentJobs::Joining self_{::getpid(), std::this_thread::get_id()};
 };
 
 }  // namespace

@@ -186,7 +186,9 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
         const collectives::OperationRow& row = collectives::operation(prepared.call.kind);
         runtime::Call& call = prepared.call;
         const bool is_between_groups = runtime::is_between_groups(call.kind);
-        const std::uint64_t longest = is_between_groups ? std::max(call.bytes, std::uint64_t{call.segment_bytes}) : call.bytes;
+        const std::uint64_t longest = call.has_no_part()  ? 0
+                                      : is_between_groups ? std::max(call.bytes, std::uint64_t{call.segment_bytes})
+                                                          : call.bytes;
         collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(longest);
         situation.has = situation.has.without(collectives::Condition::background);
         if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, row, situation);

@@ -24,8 +24,9 @@
 
 namespace {
 
-constexpr int kFailed = 1;
-constexpr int kWrongUsage = 2;
+using rollcall::usage::exit_code_of;
+using rollcall::usage::kFailed;
+using rollcall::usage::kWrongUsage;
 
 int fail(int exit_code, std::string_view sentence) {
     std::cout.flush();
@@ -51,11 +52,6 @@ int fail_for_length(int argc, char** argv) {
     const std::string size = impossible_size(argc, argv);
     return fail(kWrongUsage, size.empty() ? "what was asked is larger than any memory; give smaller sizes, or fewer ranks or iterations"
                                           : fmt::format("{}: a size is larger than any memory; give a smaller one", size));
-}
-
-int exit_code_of(rollcall::ErrorCode code) {
-    using rollcall::ErrorCode;
-    return code == ErrorCode::invalid_argument || code == ErrorCode::invalid_setting ? kWrongUsage : kFailed;
 }
 
 int run(int argc, char** argv) {

@@ -79,8 +79,8 @@ void Process::vanish() noexcept {
     if (finalized_.exchange(true)) return;
     for (const auto& connection : connections()) connection->vanish();
     lane_->stop_background();
-    bootstrap_->vanish();
     lane_->end();
+    bootstrap_->vanish();
 }
 
 // Waits until the data has left that calls have handed over, and the data that this rank passes on for others.

@@ -11,12 +11,20 @@
 #include <string_view>
 #include <vector>
 
+#include <rollcall/error.hpp>
+
 namespace CLI {
 class App;
 class Option;
 }  // namespace CLI
 
 namespace rollcall::usage {
+
+/// The exit codes of the command after an error.
+inline constexpr int kFailed = 1, kWrongUsage = 2;
+inline int exit_code_of(ErrorCode code) {
+    return code == ErrorCode::invalid_argument || code == ErrorCode::invalid_setting ? kWrongUsage : kFailed;
+}
 
 /// Thrown if the command line is wrong.
 class WrongUsage : public std::runtime_error {

@@ -44,8 +44,8 @@ class ROLLCALL_EXPORT Job {
     /// world() of its own, a duplicate of the first one, so their messages and operations do not mix. Construction of such a Job is a
     /// collective operation on the world() of the first Job: all ranks construct their Jobs in the same order. The last Job that is
     /// finalized or destroyed ends the job. finalize() of an earlier one only ends its own part: it does not wait, and checks nothing. So
-    /// each part waits for its requests before. What it leaves under way keeps the last one from ending the job, with an error that names a
-    /// communicator.
+    /// each part waits for its requests before. What it leaves under way keeps the last one from ending the job. The error names the
+    /// communicator of a receive or a collective operation. If other threads join by an Embedding at this moment, this waits for them.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout}, which names the missing ranks, if not all ranks have come
@@ -111,7 +111,7 @@ class ROLLCALL_EXPORT Job {
     /// When it returns, all ranks have come to the end. A later call does nothing. Collective over the job.
     ///
     /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way on this rank; the error says how
-    /// many, and names some. Nothing has changed on any rank then, and finalize() may be called again.
+    /// many, and names a collective operation and a receive. Nothing has changed on any rank then, and finalize() may be called again.
     ///
     /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} at once if a rank has died,
     /// even if an earlier call has already reported that death. Throws Error{mismatch, timeout, ...} if data was not delivered that an

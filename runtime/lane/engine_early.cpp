@@ -143,10 +143,13 @@ void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
     if (early.dropped) return free_early(early);
     if (outcome != Outcome::ok) {
         Transfer* claimed = early.claimed;
-        if (claimed)
+        if (claimed) {
             claimed->early = nullptr;
-        else
+        } else {
+            // Its sender may take it for delivered, and no receive would ever say that it is lost.
+            if (outcome == Outcome::failed) suspect(early.key.source, "could no longer be reached");
             forget(early);
+        }
         free_early(early);
         if (claimed && outcome == Outcome::withdrawn) return receive_again(*claimed);
         if (claimed) lose(*claimed);

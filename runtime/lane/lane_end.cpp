@@ -27,7 +27,7 @@ void Lane::end() noexcept {
         const Baton baton(*this);
         ended_.store(true, std::memory_order_release);
     }
-    wake_followers(false);
+    wake_loop();  // (Whoever gives the baton back has woken the followers.)
 }
 
 }  // namespace rollcall::runtime

@@ -134,6 +134,7 @@ bool Publication::has_room() {
     piece_ = std::min<std::uint64_t>(size_ - offset_, node::kLargeBytes);
     if (reference_) {
         piece_ = size_;
+        static_assert(sizeof *reference_ <= node::Entry::kInline);
         std::memcpy(entry_.data, &*reference_, sizeof *reference_);
         into_ = entry_.data;
         return true;

@@ -117,7 +117,7 @@ void Segment::close() noexcept {
 
 Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geometry& geometry, int ranks) {
     const Handle own = std::exchange(handle_, {});
-    const bool is_owner = own.process == owner.process;
+    const bool is_owner = own.process == owner.process && own.file == owner.file;  // several ranks may be threads of one process
     const auto fail = [&](const char* what) -> Error {
         if (errno == ENOENT)
             return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share cannot be {}, because {}, which "

@@ -41,6 +41,7 @@ TEST(Job, IsSharedByThePartsOfAProgram) {
 TEST(WrongUse, WaitAnyRefusesRequestsOfDifferentJobs) { expect_success(1, {"wait_any_of_two_jobs"}); }
 
 TEST(Job, IsSharedAlsoIfItIsEmbedded) { expect_success(1, {"shares_embedded_jobs"}); }
+TEST(Job, MayBeOneOfTwoThatAreRanksInOneProcess) { expect_success(1, {"ranks_of_one_process"}); }
 
 TEST(Job, OfAStaticObjectEndsInGoodOrder) {
     const Ended ended = run_ranks(1, {"static_job:finalizes"});

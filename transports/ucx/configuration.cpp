@@ -86,8 +86,13 @@ Configuration read_configuration(const TransportOptions& options) {
 
 bool uses_shared_memory() {
     const char* tls = std::getenv("UCX_TLS");
-    if (!tls || *tls == '^') return true;
+    if (!tls) return true;
     const std::string_view text(tls);
+    if (text.starts_with('^')) {
+        const std::string list = fmt::format(",{},", text.substr(1));
+        const auto is_left_out = [&](std::string_view word) { return list.find(fmt::format(",{},", word)) != std::string::npos; };
+        return !is_left_out("sm") && !is_left_out("shm") && !is_left_out("mm") && !(is_left_out("posix") && is_left_out("sysv"));
+    }
     for (const std::string_view word : {"posix", "sysv", "shm", "sm", "mm", "all"})
         if (text.find(word) != std::string_view::npos) return true;
     return false;

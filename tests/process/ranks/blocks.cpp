@@ -143,7 +143,7 @@ ROLLCALL_SCENARIO(blocks_of_every_distribution) {
         if (ranks > 9 && !std::has_single_bit(number) && !std::has_single_bit(number - 1)) continue;
         const Communicator some = scene.world.split(scene.rank < ranks ? 0 : Communicator::kNoColor, scene.rank);
         if (!some) continue;
-        const Scene part{scene.job, some, scene.rank, ranks, {}, scene.first_word};
+        const Scene part{scene.job, some, scene.rank, ranks, {}, scene.first_word, scene.end_may_say};
         const int calls = std::max(ranks, static_cast<int>(bench::kSizeDistributions.size()));
         for (int call = 0; call < calls; ++call) {
             const auto distribution = bench::kSizeDistributions[static_cast<std::size_t>(call) % bench::kSizeDistributions.size()];

@@ -45,6 +45,7 @@ struct Scene {
     int size;
     std::vector<std::string> words;  ///< What follows the scenario's name, separated by colons.
     std::size_t first_word;          ///< The index of its first word in shared().
+    std::string& end_may_say;        ///< finalize() may fail with an error that says this.
 
     std::atomic<std::uint64_t>& at(std::size_t index) const { return shared(first_word + index); }
     void raise(std::size_t index) const { at(index).store(1); }

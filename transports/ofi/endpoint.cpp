@@ -117,10 +117,10 @@ int Endpoint::add_packets(bool incoming, std::size_t count) {
         }
         contents_.push_back(std::move(bytes));
     }
-    Packet* const batch = packets_.emplace_back(std::make_unique_for_overwrite<Packet[]>(count)).get();
+    std::vector<Packet>& batch = packets_.emplace_back(count);
     for (std::size_t i = 0; i < count; ++i) {
         batch[i].descriptor = descriptor;
-        batch[i].reader = nullptr;
+        batch[i].peer = Packet::kNobody;
         batch[i].incoming = incoming;
         batch[i].slot = slots ? slots + i : nullptr;
         batch[i].bytes = slots ? slots[i].bytes : contents + i * size;
@@ -160,8 +160,20 @@ Packet* Endpoint::take() {
 
 void Endpoint::give_back(Packet* packet) {
     if (packet->incoming) return unposted_.push_back(packet);
+    packet->peer = Packet::kNobody;
+    if (std::exchange(packet->is_written_off, false)) ++outgoing_;
     packet->next = free_;
     free_ = packet;
+}
+
+void Endpoint::write_off(int peer) {
+    for (std::vector<Packet>& batch : packets_) {
+        for (Packet& packet : batch) {
+            if (packet.incoming || packet.peer != peer || packet.is_written_off) continue;
+            packet.is_written_off = true;
+            --outgoing_;
+        }
+    }
 }
 
 void Endpoint::receive(Packet* packet) {

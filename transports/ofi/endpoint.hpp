@@ -41,8 +41,10 @@ struct Packet {
     Packet* next;
     void* descriptor;
     Request* reader;  ///< The request for which this is a read. Null: it is a message.
-    int peer;         ///< The rank that the packet goes to.
+    int peer;         ///< The rank that the packet goes to, while it belongs to the provider. Otherwise kNobody.
     bool incoming;
+    bool is_written_off;  ///< Endpoint::write_off().
+    static constexpr int kNobody = -1;
     std::byte* bytes;  ///< Endpoint::packet_bytes() of them.
     Slot* slot;        ///< Where the bytes are, if the receiver reads them there. Null: they are sent.
 };
@@ -82,8 +84,9 @@ class Endpoint {
     /// call progress and try again.
     Packet* take();
     void give_back(Packet* packet);
-    /// Says that this many packets do not come back, or come back too late. Others may be allocated in their place.
-    void write_off(std::size_t count) { outgoing_ -= count; }
+    /// Says that the packets that are under way to this peer do not come back, or come back too late. Others may be allocated in their
+    /// place. Those that come back nevertheless are used again.
+    void write_off(int peer);
     /// Sends a packet. It belongs to the provider until its event, unless the result is not `yes`.
     Sent send(Packet* packet, std::size_t size, int peer, fi_addr_t to);
     /// The longest message, in bytes, that inject() accepts.
@@ -151,10 +154,10 @@ class Endpoint {
     std::uint64_t last_key_ = 0;
     std::span<Slot> slots_;
     std::size_t packet_bytes_ = 0, incoming_bytes_ = 0;
-    std::vector<std::unique_ptr<Packet[]>> packets_;
+    std::vector<std::vector<Packet>> packets_;
     std::vector<std::unique_ptr<std::byte[]>> contents_;
     Packet* free_ = nullptr;
-    std::size_t outgoing_ = 0;  ///< Number of packets allocated.
+    std::size_t outgoing_ = 0;  ///< Number of outgoing packets, without those that are written off.
     // Packets to be posted by the next look(). So a message is answered before its packet is posted again.
     std::vector<Packet*> unposted_;
     std::vector<Packet*> posted_;

@@ -201,7 +201,8 @@ void Stream::shut(Requests& requests) {
         endpoint_->give_back(packet);
         arrived();
     }
-    endpoint_->write_off(std::exchange(under_way_, 0));
+    endpoint_->write_off(peer_);
+    under_way_ = 0;
     reads_.clear();
     for (std::deque<Request*>* queue : {&messages_, &data_})
         for (Request* request : std::exchange(*queue, {}))

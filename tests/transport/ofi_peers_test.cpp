@@ -78,6 +78,37 @@ TEST_F(OfiPackets, ThatComeBackAfterTheirPeerIsGoneAreCountedOnce) {
     }
 }
 
+// As in two connected jobs with different ROLLCALL_BOARD_SLOTS.
+TEST(OfiBoards, MayHaveDifferentSizes) {
+    for (const Way& way : ways()) {
+        if (way.transport != "ofi") continue;
+        SCOPED_TRACE(way.name);
+        constexpr std::uint64_t kMore = 4096;
+        World world(way, 2, kMore);
+        ASSERT_TRUE(world.meet(0, 1));
+        const std::span<std::byte> small = world[0].transport->board(), large = world[1].transport->board();
+        ASSERT_EQ(small.size() + kMore, large.size());
+        const auto put = [&](int rank, std::uint64_t offset, std::uint64_t word) {
+            world[rank].transport->put(1 - rank, offset, std::as_bytes(std::span(&word, 1)));
+        };
+        const auto word_at = [](const std::byte* place) {
+            std::uint64_t word;
+            std::memcpy(&word, place, sizeof word);
+            return word;
+        };
+        // What follows the smaller board in the memory of its rank.
+        const std::uint64_t behind = word_at(small.data() + small.size());
+        put(0, large.size() - 8, 7);
+        put(1, small.size(), 8);
+        put(1, small.size() - 8, 9);
+        ASSERT_TRUE(
+            world.until([&] { return word_at(large.data() + large.size() - 8) == 7 && word_at(small.data() + small.size() - 8) == 9; }));
+        EXPECT_EQ(word_at(small.data() + small.size()), behind);
+        ASSERT_TRUE(world.meet(0, 1) && world.meet(1, 0));
+        EXPECT_TRUE(world[0].lost.empty() && world[1].lost.empty());
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::test
 #endif

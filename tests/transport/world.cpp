@@ -75,7 +75,7 @@ void End::on_offer(std::span<const std::byte> header, const Offer& offer) noexce
     instead ? instead(std::move(message)) : heard.push_back(std::move(message));
 }
 
-World::World(const Way& way, int size) {
+World::World(const Way& way, int size, std::uint64_t more_board) {
     constexpr std::uint64_t kBoard = 4096;
     prepare(way);
     if (way.is_simulated()) network_ = std::make_unique<transport::SimulatedNetwork>(size, transport::Model{.alpha = 1000}, kBoard);
@@ -89,7 +89,7 @@ World::World(const Way& way, int size) {
             transport::TransportOptions options;
             options.rank = rank;
             options.size = options.local_size = size;
-            options.board_bytes = kBoard;
+            options.board_bytes = kBoard + static_cast<std::uint64_t>(rank) * more_board;
             options.ofi_reads = way.reads ? "always" : "no";
             if (const char* const provider = std::getenv("ROLLCALL_OFI_PROVIDER")) options.ofi_provider = provider;
             end.owned = transport::make_transport(way.transport, options);

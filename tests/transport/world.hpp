@@ -78,7 +78,8 @@ struct End final : transport::Sink {
 /// A job of so many ranks, all in this process.
 class World {
   public:
-    World(const Way& way, int size);
+    /// The board of each rank has `more_board` bytes more than that of the rank before it (not in simulations).
+    World(const Way& way, int size, std::uint64_t more_board = 0);
     ~World();
     World(const World&) = delete;
     World& operator=(const World&) = delete;

@@ -103,8 +103,10 @@ void OfiTransport::disconnect(int peer) {
 void OfiTransport::put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) {
     Peer* const to = open(peer);
     if (!to || bytes.size() > Endpoint::kLongestPut) return;
-    if (to->neighbour) return write_words({to->neighbour->board(), options_.board_bytes}, offset, bytes);
-    const bool fits = bytes.size() <= options_.board_bytes && offset <= options_.board_bytes - bytes.size();
+    // The ranks of two connected jobs may have boards of different sizes.
+    const std::uint64_t board_bytes = to->door().board_bytes;
+    if (to->neighbour) return write_words({to->neighbour->board(), board_bytes}, offset, bytes);
+    const bool fits = bytes.size() <= board_bytes && offset <= board_bytes - bytes.size();
     if (to->board && fits && to->stream.write(*to->board, offset, bytes)) return;
     say(peer, Kind::put, {offset, 0}, {bytes.data(), bytes.size()});
 }

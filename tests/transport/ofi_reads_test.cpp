@@ -82,6 +82,31 @@ TEST(OfiReads, OfAPeerThatIsGoneEndAsFailed) {
     EXPECT_EQ(sent.outcome, Outcome::failed);
 }
 
+// As when a job ends that has failed: libfabric 1.17 crashes if the endpoint is closed then.
+TEST(OfiReads, MayBeUnderWayWhenTheTransportEnds) {
+    const auto way = std::ranges::find(ways(), "ofi_tcp_reads", &Way::name);
+    const std::vector<std::byte> payload = pattern(9'000'000, 1);
+    std::vector<std::byte> landed(payload.size());
+    for (const bool is_disconnected : {false, true}) {
+        World world(*way, 2);
+        Told sent, fetched;
+        std::ranges::fill(landed, std::byte{});
+        sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::large, sent));
+        ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+        fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), landed.size()}, fetched));
+        ASSERT_TRUE(world.until([&] { return fetched.ended() || landed.front() == payload.front(); })) << "it has begun";
+        ASSERT_FALSE(fetched.ended());
+        if (is_disconnected) world[1].transport->disconnect(0);
+        world[1].owned.reset();
+        world[1].transport = nullptr;
+        std::ranges::fill(landed, std::byte{0x11});
+        for (int i = 0; i < 200; ++i) world[0].transport->progress();
+        EXPECT_EQ(std::ranges::count(landed, std::byte{0x11}), std::ssize(landed)) << "a buffer that is free was written";
+        world[0].transport->disconnect(1);
+        EXPECT_TRUE(sent.ended());
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::test
 #endif

@@ -21,6 +21,14 @@ OfiTransport::OfiTransport(const TransportOptions& options)
     board_is_open_ = network_ && network_->open_board(home_.board(), board_);
 }
 
+OfiTransport::~OfiTransport() {
+    // A job that has failed ends in the middle of its reads.
+    if (network_ && network_->must_end_reads() && reads_through(*network_)) Endpoint::abandon(std::move(network_));
+    // The network must not use buffers whose registrations end with their requests.
+    for (Endpoint* endpoint : {shared_memory_.get(), network_.get()})
+        if (endpoint) endpoint->stop();
+}
+
 std::vector<std::byte> OfiTransport::address() const {
     return address_of(home_.door(), shared_memory_.get(), network_.get(), board_is_open_ ? &board_ : nullptr);
 }

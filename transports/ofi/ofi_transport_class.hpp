@@ -31,6 +31,7 @@ class OfiTransport final : public Transport {
   public:
     /// Throws Error{transport}.
     explicit OfiTransport(const TransportOptions& options);
+    ~OfiTransport() override;
     std::string_view name() const override { return "ofi"; }
     std::uint32_t version() const override { return kVersion; }
     std::string description() const override { return describe(shared_memory_.get(), network_.get()); }
@@ -98,6 +99,8 @@ class OfiTransport final : public Transport {
     /// lost. Otherwise all of them are unreachable.
     void see_to(Endpoint& endpoint);
     bool is_reached_by(const Peer& peer, const Endpoint& endpoint) const;
+    /// Whether this process reads data of a peer through the endpoint.
+    bool reads_through(const Endpoint& endpoint) const;
     /// Gives up the peers of an endpoint that does not work any more, and closes it: at once, or after the reads that are under way, if
     /// libfabric does not survive it before.
     void end(Endpoint& endpoint, const std::string& why);
@@ -113,9 +116,9 @@ class OfiTransport final : public Transport {
     Home home_;
     Sleep sleep_;
     std::vector<Peer> peers_;
-    Requests requests_;
     std::unique_ptr<Endpoint> shared_memory_, network_;
     std::vector<std::unique_ptr<Endpoint>> stopped_;  ///< Those that were in use until they failed.
+    Requests requests_;                               ///< Destroyed before the endpoints, with which their buffers are registered.
     bool board_is_open_ = false;                      ///< Peers on other hosts can write on the board by themselves.
     Exposed board_;
     Sink* sink_ = nullptr;

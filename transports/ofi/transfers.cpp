@@ -99,14 +99,19 @@ bool OfiTransport::is_reached_by(const Peer& peer, const Endpoint& endpoint) con
     return (shared_memory_ && peer.shares_memory(home_.door())) == (&endpoint == shared_memory_.get());
 }
 
+bool OfiTransport::reads_through(const Endpoint& endpoint) const {
+    for (int rank = 0; rank < options_.size; ++rank)
+        if (requests_.has_reads(rank) && is_reached_by(peers_[index(rank)], endpoint)) return true;
+    return false;
+}
+
 void OfiTransport::end(Endpoint& endpoint, const std::string& why) {
     if (last_reads_ && &endpoint == network_.get()) return;  // its peers are lost already
     std::vector<int> lost;
-    bool reads = false;
+    const bool reads = reads_through(endpoint);
     for (int rank = 0; rank < options_.size; ++rank) {
         Peer& peer = peers_[index(rank)];
         if (!is_reached_by(peer, endpoint)) continue;
-        reads |= requests_.has_reads(rank);
         if (!peer.gone && rank != options_.rank) lose(rank, why);
         peer.gone = true;
         std::erase(busy_, rank);
@@ -123,8 +128,7 @@ void OfiTransport::end(Endpoint& endpoint, const std::string& why) {
 }
 
 void OfiTransport::end_last_reads() {
-    bool reads = false;
-    for (int rank = 0; rank < options_.size; ++rank) reads |= is_reached_by(peers_[index(rank)], *network_) && requests_.has_reads(rank);
+    const bool reads = reads_through(*network_);
     if (reads && std::chrono::steady_clock::now() < *last_reads_) return;
     last_reads_.reset();
     // The lost event may be the one of a read. Nobody knows then whether it has ended.

@@ -227,6 +227,8 @@ void OfiTransport::take(std::span<const std::byte> packet) {
     Peer& sender = peers_[index(source)];
     if (sender.gone) return;
     if (parsed.prefix.number != sender.next_number++) [[unlikely]] {
+        // The next packets do not fit either.
+        if (std::exchange(sender.lacks_packets, true)) return;
         // The sender may wait for an answer. It is told, if there is room for the word.
         say(source, Kind::check, {2, 0});
         lose(source, "libfabric lost messages from it, as it does when a connection ends");

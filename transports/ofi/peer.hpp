@@ -33,6 +33,7 @@ struct Peer {
     std::optional<Exposed> board;          ///< Where its board can be written over the network.
     bool gone = false;
     bool is_busy = false;           ///< Something waits to leave.
+    bool lacks_packets = false;     ///< The numbers of its packets had a gap.
     std::uint16_t next_number = 0;  ///< Prefix::number of the next packet that it sends.
 
     std::span<const std::byte> part_of_address(int number) const { return part(address, number); }

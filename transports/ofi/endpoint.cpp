@@ -1,6 +1,7 @@
 #include "transports/ofi/endpoint.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
@@ -31,6 +32,12 @@ void check(const fi_info& info, const char* what, ssize_t result) {
                             what, info.fabric_attr->prov_name, library().strerror(static_cast<int>(-result))));
 }
 
+// By default ofi_rxm asks the receiver before it sends more than 16 KiB. It reads this variable whenever an endpoint is made. The
+// environment is changed only once, because connections to other jobs make endpoints while other threads of the program may read it.
+void tell_to_send_at_once() {
+    [[maybe_unused]] static const int result = ::setenv("FI_OFI_RXM_EAGER_LIMIT", std::to_string(kPacketBytesOverTcp).c_str(), 0);
+}
+
 }  // namespace
 
 Endpoint::Endpoint(Info info, std::span<Slot> slots) : info_(std::move(info)), slots_(slots) {
@@ -47,7 +54,8 @@ Endpoint::~Endpoint() { close(); }
 void Endpoint::open() {
     // From libfabric 1.18 on, ofi_rxm cannot be told to send more than its own buffers hold at once: it needs buffers that tcp has no more.
     // It would send longer packets in other ways, and shorter ones would overtake them.
-    const bool over_tcp = provider() == "tcp" || (provider() == "tcp;ofi_rxm" && library().version() < FI_VERSION(1, 18));
+    const bool can_be_told = provider() == "tcp;ofi_rxm" && library().version() < FI_VERSION(1, 18);
+    const bool over_tcp = provider() == "tcp" || can_be_told;
     packet_bytes_ = incoming_bytes_ = over_tcp ? kPacketBytesOverTcp : kPacketBytes;
     if (!slots_.empty()) {
         packet_bytes_ = sizeof slots_.front().bytes;
@@ -73,11 +81,8 @@ void Endpoint::open() {
     }
     completions_.open(queue_, provider());
 
-    {
-        // ofi_rxm (before 1.18) is to send packets at once. By default it asks the receiver before it sends more than 16 KiB.
-        const Variable limit("FI_OFI_RXM_EAGER_LIMIT", packet_bytes_);
-        check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
-    }
+    if (can_be_told) tell_to_send_at_once();
+    check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
     check(*info_, "giving the endpoint its table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
     check(*info_, "giving the endpoint its completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
     check(*info_, "enabling the endpoint", fi_enable(endpoint_));

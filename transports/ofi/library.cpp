@@ -2,6 +2,7 @@
 
 #include <array>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <string>
 
@@ -37,10 +38,23 @@ class KeptSignals {
     std::array<bool, NSIG - 1> known_{};
 };
 
-std::recursive_mutex& environment() {
-    static std::recursive_mutex mutex;
-    return mutex;
-}
+/// Sets a variable of the environment while this lives, unless the user has set it. Some settings of libfabric can be given in no other
+/// way.
+class Variable {
+  public:
+    Variable(const char* name, std::size_t value) : name_(name) {
+        if (!std::getenv(name)) was_set_ = ::setenv(name, std::to_string(value).c_str(), 1) == 0;
+    }
+    ~Variable() {
+        if (was_set_) ::unsetenv(name_);
+    }
+    Variable(const Variable&) = delete;
+    Variable& operator=(const Variable&) = delete;
+
+  private:
+    const char* name_;
+    bool was_set_ = false;
+};
 
 [[noreturn]] void fail(const std::string& why) {
     throw Error(
@@ -77,14 +91,6 @@ Library load() {
 }
 
 }  // namespace
-
-Variable::Variable(const char* name, std::size_t value) : lock_(environment()), name_(name) {
-    if (!std::getenv(name)) was_set_ = ::setenv(name, std::to_string(value).c_str(), 1) == 0;
-}
-
-Variable::~Variable() {
-    if (was_set_) ::unsetenv(name_);
-}
 
 const Library& library() {
     static const Library loaded = load();

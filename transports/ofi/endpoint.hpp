@@ -61,7 +61,6 @@ class Endpoint {
     const fi_info& info() const { return *info_; }
     std::string provider() const { return info_->fabric_attr->prov_name; }
     std::span<Slot> slots() const { return slots_; }
-    bool is_shared_memory() const { return provider() == "shm"; }
     std::vector<std::byte> address() const;
     /// Adds the address of a peer. Returns false if the address does not belong to this provider.
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);

@@ -23,7 +23,6 @@ class Stream {
     /// wakes the peer.
     void open(Endpoint& endpoint, fi_addr_t to, Neighbour* neighbour, int rank, int peer);
     bool is_open() const { return endpoint_ != nullptr; }
-    bool goes_through(const Endpoint& endpoint) const { return endpoint_ == &endpoint; }
 
     /// Whether a packet given now would leave before anything else.
     bool is_free() const { return !stuck_ && messages_.empty(); }
@@ -38,7 +37,7 @@ class Stream {
     }
     /// Whether data can be read through this stream, and by which endpoint.
     Endpoint* reader() const { return endpoint_->can_read() ? endpoint_ : nullptr; }
-    /// Sends as much as there is room for. Requests that have left end in `requests`; offers that have been announced go to `offered`.
+    /// Sends as much as there is room for. Requests that have left end in `requests`; offers wait for their answer.
     unsigned pump(Requests& requests);
     bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty() || !lent_.empty(); }
     bool is_quiet() const { return !has_work() && under_way_ == 0; }

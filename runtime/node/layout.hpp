@@ -148,12 +148,6 @@ class Region {
 
     /// The first entry of this slot.
     Entry* entries_of(std::uint64_t slot) const noexcept { return reinterpret_cast<Entry*>(memory_) + slot * kEntriesOfSlot; }
-    /// The entry for the reader that has this slot.
-    Entry& entry_for_one(std::uint64_t slot, std::uint64_t sequence) const noexcept { return entries_of(0)[place_for_one(slot, sequence)]; }
-    /// The entry for all readers of a communicator with `count` slots from `first` on.
-    Entry& entry_for_all(std::uint64_t first, std::uint64_t count, std::uint64_t sequence) const noexcept {
-        return entries_of(first)[place_for_all(count, sequence)];
-    }
     /// Where data of this size stands that is published in the entry. `size` is at most kPlaceBytes. (Up to Entry::kInline bytes are in the
     /// entry's own cache lines.)
     std::byte* place_of(Entry& entry, std::uint64_t size) const noexcept {

@@ -56,9 +56,6 @@ class Pool final : public Landing::Spare {
     void drop_spare(std::uint64_t bytes) noexcept override;
     void reclaim() noexcept override { collect_all(); }
 
-    std::uint32_t free_large() const noexcept { return static_cast<std::uint32_t>(large_.free.size()); }
-    std::uint64_t blocks_in_use() const noexcept { return busy_.size(); }
-
   private:
     static std::uint64_t page_bytes_of_kernel();
     struct Class {

@@ -11,6 +11,7 @@
 
 #include <sys/mman.h>
 
+#include "runtime/lane/publication.hpp"
 #include "runtime/node/segment.hpp"
 
 namespace rollcall::runtime::node {
@@ -250,17 +251,20 @@ TEST(NodePool, SmallBlocksAreForShortMessagesAndLargeOnesHelpOut) {
 TEST(NodeRegion, EntriesDoNotTouch) {
     OneRank rank(1);
     constexpr std::uint64_t kFirst = 1, kCount = 3;
+    Group group;
+    group.size = kCount;
+    const auto entry = [&](int reader, std::uint64_t sequence) {
+        return &entry_at(rank.region().entries_of(kFirst), group, reader, sequence);
+    };
     std::set<const Entry*> seen;
     for (std::uint64_t sequence = 0; sequence < kEntriesForOne; ++sequence)
-        for (std::uint64_t slot = kFirst; slot < kFirst + kCount; ++slot)
-            EXPECT_TRUE(seen.insert(&rank.region().entry_for_one(slot, sequence)).second);
+        for (int reader = 0; reader < group.size; ++reader) EXPECT_TRUE(seen.insert(entry(reader, sequence)).second);
     const std::uint64_t ahead = std::min(kMostAhead, kCount * kEntriesForAll);
-    for (std::uint64_t sequence = 0; sequence < ahead; ++sequence)
-        EXPECT_TRUE(seen.insert(&rank.region().entry_for_all(kFirst, kCount, sequence)).second);
-    EXPECT_EQ(&rank.region().entry_for_all(kFirst, kCount, 0), &rank.region().entry_for_all(kFirst, kCount, ahead));
-    for (const Entry* entry : seen) {
-        EXPECT_GE(entry, &rank.region().entry_for_one(kFirst, 0));
-        EXPECT_LT(entry, &rank.region().entry_for_one(kFirst + kCount, 0));
+    for (std::uint64_t sequence = 0; sequence < ahead; ++sequence) EXPECT_TRUE(seen.insert(entry(kEverybody, sequence)).second);
+    EXPECT_EQ(entry(kEverybody, 0), entry(kEverybody, ahead));
+    for (const Entry* each : seen) {
+        EXPECT_GE(each, rank.region().entries_of(kFirst));
+        EXPECT_LT(each, rank.region().entries_of(kFirst + kCount));
     }
 }
 
@@ -272,6 +276,8 @@ class NodeOfTwo : public testing::Test {
         group_->id = 7;
         group_->size = 2;
     }
+    // Where a rank whose region this is publishes for rank 1.
+    Entry& entry_in(const Region& region) const { return entry_at(region.entries_of(0), *group_, 1, 5); }
     transport::PlainMemory memory_;
     PrivateMemory node_;
     Landing budget_;
@@ -290,23 +296,23 @@ TEST_F(NodeOfTwo, HoldOnlyGroupsWhoseMembersAreAllThere) {
 }
 
 TEST_F(NodeOfTwo, ATakenBackEntryIsFreeAndItsReadersAreTold) {
-    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    Entry& entry = entry_in(ranks_[0].own());
     ranks_[0].claim(entry, group_, 5, 1);
     EXPECT_FALSE(NodeMemory::is_free(entry));
     NodeMemory::show(entry, *group_);
     const Region seen = ranks_[1].region_of(0);
-    EXPECT_EQ(seen.entry_for_one(1, 5).key.load(), key_of(7, 5));
+    EXPECT_EQ(entry_in(seen).key.load(), key_of(7, 5));
     const std::uint32_t generation = generation_of(entry.state.load());
     ranks_[0].withdraw([](const Group& group, std::uint64_t sequence) { return group.id == 7 && sequence >= 6; });
     EXPECT_FALSE(NodeMemory::is_free(entry)) << "an earlier operation's";
     ranks_[0].withdraw([](const Group& group, std::uint64_t sequence) { return group.id == 7 && sequence >= 5; });
     EXPECT_TRUE(NodeMemory::is_free(entry));
-    EXPECT_NE(seen.entry_for_one(1, 5).key.load(), key_of(7, 5));
+    EXPECT_NE(entry_in(seen).key.load(), key_of(7, 5));
     EXPECT_FALSE(let_go(entry.state, generation));
 }
 
 TEST_F(NodeOfTwo, AnOfferIsTakenOrTakenBackButNotBoth) {
-    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    Entry& entry = entry_in(ranks_[0].own());
     const auto offer = [&] {
         const std::uint32_t generation = ranks_[0].claim(entry, group_, 5, 1);
         NodeMemory::show(entry, *group_);
@@ -335,7 +341,7 @@ TEST_F(NodeOfTwo, AnOfferIsTakenOrTakenBackButNotBoth) {
 }
 
 TEST_F(NodeOfTwo, WhatIsTakenBackIsNotWhatWasPublishedInTheSameEntrySince) {
-    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    Entry& entry = entry_in(ranks_[0].own());
     ranks_[0].claim(entry, group_, 5, 1);
     NodeMemory::show(entry, *group_);
     ASSERT_TRUE(let_go(entry.state, generation_of(entry.state.load())));
@@ -359,7 +365,7 @@ TEST_F(NodeOfTwo, WhatIsTakenBackIsNotWhatWasPublishedInTheSameEntrySince) {
 
 // A break takes it back, another operation publishes in it, and only then does the first operation end.
 TEST_F(NodeOfTwo, WhoTakesBackItsClaimTwiceLeavesTheNextOneAlone) {
-    Entry& entry = ranks_[0].own().entry_for_one(1, 5);
+    Entry& entry = entry_in(ranks_[0].own());
     const std::uint32_t first = ranks_[0].claim(entry, group_, 5, 1);
     ranks_[0].withdraw(entry, first);
     const std::uint32_t second = ranks_[0].claim(entry, group_, 9, 1);

@@ -145,10 +145,15 @@ JobMeeting meet_job(std::string_view text, const JobIntroduction& mine, const Me
     }
     const auto address = SocketAddress::parse(invitation->address, invitation->port);
     std::string why;
-    Descriptor socket = connect_to(*address, deadline_after(timeout), why);
+    const Nanoseconds until = deadline_after(timeout);
+    Descriptor socket = connect_to(*address, until, why, meanwhile);
+    if (!socket && monotonic_now() >= until)
+        throw Error(
+            ErrorCode::timeout,
+            fmt::format("no answer came in time from {}: its host may be down, or a firewall drops what is sent to it", address->text()));
     if (!socket) throw Error(ErrorCode::bootstrap, fmt::format("no job listens there: {}", why));
 
-    Waiting waiting(meanwhile, timeout);
+    Waiting waiting(meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()));
     const auto closed = [&] {
         throw Error(ErrorCode::peer_failed,
                     fmt::format("the job that listens at {} closed the connection: it ended, or does not listen any "

@@ -198,7 +198,7 @@ Descriptor listen_at(const SocketAddress& address, std::string_view advice) {
     return socket;
 }
 
-Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why) {
+Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why, const Meanwhile& meanwhile) {
     Descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     int error = socket ? 0 : errno;
     if (socket && ::connect(socket.get(), address.raw(), address.length()) != 0) {
@@ -206,10 +206,8 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         if (error == EINPROGRESS) {
             pollfd entry{socket.get(), POLLOUT, 0};
             // The socket is polled at least once, so that an answer which is already there is not missed.
-            while (::poll(&entry, 1, 0) <= 0 && monotonic_now() < until) {
-                wait_on(socket.get(), POLLOUT,
-                        until == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(until - monotonic_now()));
-            }
+            Waiting waiting(meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()));
+            while (::poll(&entry, 1, 0) <= 0 && !waiting.over()) waiting.on(socket.get(), POLLOUT);
             error = ETIMEDOUT;
             socklen_t size = sizeof error;
             if (entry.revents != 0) ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size);

@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/rendezvous/authentication.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/descriptor.hpp"
@@ -49,8 +50,9 @@ bool is_of_this_host(const SocketAddress& address);
 
 /// Listens, without blocking. Throws Error{bootstrap}. `advice` says what to do if the port is taken.
 Descriptor listen_at(const SocketAddress& address, std::string_view advice);
-/// Connects. If there is no answer until the moment `until`, returns an empty descriptor, with the reason in `why`.
-Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why);
+/// Connects. If there is no answer until the moment `until`, returns an empty descriptor, with the reason in `why`. Meanwhile the caller's
+/// other work is done, if there is some. What it throws ends the attempt.
+Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why, const Meanwhile& meanwhile = {});
 
 /// Returns the process on the other side of a local socket: 0 if the process has no number here, and nothing if it belongs to another user.
 std::optional<pid_t> process_of_same_user(int socket);

@@ -142,5 +142,25 @@ TEST(JobListener, SaysWhyThereIsNoMeeting) {
     EXPECT_TRUE(has_part(ended, "peer_failed: the job that listens at")) << ended;
 }
 
+// A host that is gone, or drops what comes in. Here it is a queue of connections that is full.
+TEST(JobListener, IsNotWaitedForLongerThanTheDeadlineWhereNobodyAnswers) {
+    const Descriptor listening(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto any_port = *SocketAddress::parse("127.0.0.1", 0);
+    ASSERT_EQ(::bind(listening.get(), any_port.raw(), any_port.length()), 0);
+    ASSERT_EQ(::listen(listening.get(), 0), 0);
+    const SocketAddress address = SocketAddress::of(listening.get());
+    std::string why;
+    const Descriptor only = connect_to(address, deadline_after(kMeetingLimit), why);
+    ASSERT_TRUE(only) << why;
+    const std::string invitation = Invitation{address.address(), address.port(), Key::random()}.text();
+    int looks = 0;
+    const Meanwhile counting = [&] { ++looks; };
+    const std::string late = meeting_error([&] { meet_job(invitation, kClient, counting, 20ms); });
+    EXPECT_TRUE(has_part(late, "timeout: no answer came in time from 127.0.0.1")) << late;
+    EXPECT_GT(looks, 0);
+    const Meanwhile throwing = [] { throw Error(ErrorCode::peer_failed, "rank 3 died", 3); };
+    EXPECT_EQ(meeting_error([&] { meet_job(invitation, kClient, throwing, kMeetingLimit); }), "peer_failed: rank 3 died");
+}
+
 }  // namespace
 }  // namespace rollcall::bootstrap

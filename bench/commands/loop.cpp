@@ -12,6 +12,7 @@
 #include "bench/cases/lists.hpp"
 #include "bench/cases/patterns.hpp"
 #include "bench/cases/payload.hpp"
+#include "bench/options/sweep.hpp"
 #include "bench/peers/peer_plan.hpp"
 #include "bench/plots/plot.hpp"
 #include "bench/ranks/clock.hpp"
@@ -170,10 +171,6 @@ Plan plan_of(const Words& words, int ranks) {
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
     plan.peers = parse_peers(words.peers);
-    if (!words.plot.empty() && !inside_job()) {
-        picture_type(words.plot);
-        require_gnuplot();
-    }
     return plan;
 }
 
@@ -287,8 +284,10 @@ int run(const Words& words) {
     if (!plan.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
     if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
         throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
-    if (!inside_job())
+    if (!inside_job()) {
         for (const Peer* peer : plan.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
+        require_plot(words.plot);
+    }
 
     std::vector<std::vector<Samples>> theirs(plan.peers.size());  // of the present transport
     std::size_t jobs = 0;
@@ -303,9 +302,12 @@ int run(const Words& words) {
         for (std::size_t i = 0; i < theirs.size(); ++i)
             print(printer, bars, plan, start.ranks, plan.peers[i]->name, std::exchange(theirs[i], {}));
     };
-    const int code = run_rounds(
-        start, words,
-        {.measure = [&](Job& job) { return Runner(job, plan).run(); }, .variants = ways, .after_job = run_peers, .print = print_way});
+    const auto measure = [&](Job& job) {
+        // Only rank 0 draws, unless a process waits for its samples. If it refused before it joins, the other ranks would wait.
+        if (job.rank() == 0 && samples_path(words.inherited).empty()) require_plot(words.plot);
+        return Runner(job, plan).run();
+    };
+    const int code = run_rounds(start, words, {.measure = measure, .variants = ways, .after_job = run_peers, .print = print_way});
     if (code == 0 && !words.plot.empty() && samples_path(words.inherited).empty() && !bars.picture().empty())
         write_picture(words.plot, bars.picture());
     return code;

@@ -322,9 +322,13 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
 
 void require_files(const Sweep& sweep) {
     if (!sweep.raw.empty()) require_writable("--raw", sweep.raw);
-    if (sweep.plot.empty()) return;
-    require_writable("--plot", sweep.plot);
-    picture_type(sweep.plot);
+    require_plot(sweep.plot);
+}
+
+void require_plot(const std::filesystem::path& path) {
+    if (path.empty()) return;
+    require_writable("--plot", path);
+    picture_type(path);
     require_gnuplot();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -67,6 +68,8 @@ struct Sweep {
 };
 /// Throws Error{invalid_argument} if the files of --raw and --plot cannot be written, or Error{state} if a plot cannot be drawn.
 void require_files(const Sweep& sweep);
+/// The same for the file of --plot alone. An empty path is no file.
+void require_plot(const std::filesystem::path& path);
 /// Throws Error{invalid_argument} with one line that names the mistake and lists what is allowed. A rank does not check the files: only one
 /// of a job writes them, and calls require_files().
 Sweep checked(const SweepWords& words, runtime::OperationKind operation, int ranks, Ranks kind);

@@ -45,7 +45,19 @@ TEST_F(BenchCommand, TheLoopDrawsBars) {
     const std::string drawn = contents(picture);
     for (const char* name : {"limit", "decoupled", "coupled", "gather of 4Ki with 2 ranks"})
         EXPECT_NE(drawn.find(name), std::string::npos) << name;
-    EXPECT_EQ(run("bench loop --plot loop.gif").code, 2);
+}
+
+// Before the first call, by the only process that draws.
+TEST_F(BenchCommand, TheLoopChecksItsPicture) {
+    const std::string words = "bench loop --operation gather --bytes 8 --compute balanced --iterations 1 --rounds 1 --ranks 2 --plot ";
+    const std::string unwritable = "--plot '/nowhere/loop.svg' cannot be written: No such file or directory";
+    expect_refused(words + "/nowhere/loop.svg", {unwritable});
+    expect_refused(words + (directory_ / "loop.gif").string(), {"allowed: a name that ends in .svg, .png or .pdf"});
+    const Ended in_job = run("run -n 2 " ROLLCALL_COMMAND " " + words + "/nowhere/loop.svg");
+    EXPECT_NE(in_job.code, 0);
+    EXPECT_EQ(in_job.out, "") << "no result comes before the check";
+    const Lines lines = lines_of(in_job.error);
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), "rollcall: " + unwritable), 1) << "only rank 0 draws: " << in_job.error;
 }
 
 TEST_F(BenchCommand, TheLoopIsChecked) {

@@ -158,9 +158,9 @@ void replace(const std::string& path, const std::string& text) {
     refuse_file(path, failed.value());
 }
 
-std::string file_of(const Words& words) {
+/// The file that --file names, or else this value of ROLLCALL_COSTS.
+std::string file_of(const Words& words, const std::string& setting) {
     if (!words.file.empty()) return words.file;
-    const std::string setting = Settings::from_environment().costs;
     const std::string path = costs_path(setting);
     if (path.empty())
         throw Error(ErrorCode::invalid_argument, setting.empty() ? "there is no home directory for the file of costs; allowed: --file PATH"
@@ -198,24 +198,26 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
 
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
+    const std::string setting = Settings::from_environment().costs;
     if (!inside_job()) {
-        const std::string path = file_of(words);  // fails before the job if there is none
+        const std::string path = file_of(words, setting);  // fails before the job if there is none
         const Samples samples = collect(start, {"ROLLCALL_COSTS=no"}, {});
         if (samples.exit_code == 0) finish(words, path, samples, start.ranks);
         return samples.exit_code;
     }
     // In a job that a user has started: the file may be wrong, or not there yet, and is replaced.
-    const bool is_alone = samples_path(words.inherited).empty();
-    const std::string path = is_alone ? file_of(words) : std::string();
     ::setenv("ROLLCALL_COSTS", "no", 1);
     Job job;
+    // Only rank 0 writes, so only its environment has to name a file. If it refused before it joins, the other ranks would wait for it.
+    const bool is_writer = job.rank() == 0 && samples_path(words.inherited).empty();
+    const std::string path = is_writer ? file_of(words, setting) : std::string();
     ProgressLine::Surroundings surroundings = progress_surroundings(words.inherited);
     if (job.rank() != 0) surroundings.is_terminal = false;
     ProgressLine progress(Runner::kSteps, std::move(surroundings));
     const Samples samples = Runner(job, progress).run();
     progress.erase();
     if (job.rank() != 0) return 0;
-    if (is_alone)
+    if (is_writer)
         finish(words, path, samples, job.size());
     else
         leave(words.inherited, samples);

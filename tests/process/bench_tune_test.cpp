@@ -2,6 +2,7 @@
 /// Tests what `rollcall tune` measures and writes, and that jobs and `rollcall info` use it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
@@ -72,6 +73,24 @@ TEST_F(Tune, RefusesInOneLine) {
     const Ended unwritable = run("tune --file /proc/costs");
     EXPECT_EQ(unwritable.code, 1);
     EXPECT_NE(unwritable.error.find("the file of costs '/proc/costs' cannot be written"), std::string::npos) << unwritable.error;
+}
+
+TEST_F(Tune, OnlyRankZeroOfAJobNeedsAFile) {
+    const std::string path = directory_ / "costs", tune = " " ROLLCALL_COMMAND " tune";
+    const auto run_with = [&](const std::string& first, const std::string& second) {
+        return run("run -n 1 env " + first + tune + " : -n 1 env " + second + tune);
+    };
+    const std::string names_one = "ROLLCALL_COSTS=" + path, names_none = "ROLLCALL_COSTS=no", has_no_home = "-u ROLLCALL_COSTS -u HOME";
+    for (const std::string& second : {names_none, has_no_home}) {
+        const Ended ended = run_with(names_one, second);
+        ASSERT_EQ(ended.code, 0) << ended.error;
+        EXPECT_GT(read_costs(path).node_latency, 0);
+        std::filesystem::remove(path);
+    }
+    const Ended nowhere = run_with(names_none, names_one);
+    EXPECT_NE(nowhere.code, 0);
+    EXPECT_NE(nowhere.error.find("ROLLCALL_COSTS=no names no file of costs; allowed: --file PATH"), std::string::npos) << nowhere.error;
+    EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(Tune, InfoExplainsByTheFile) {

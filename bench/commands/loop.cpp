@@ -136,15 +136,21 @@ class Runner {
     Samples samples_;
 };
 
-/// `auto`, and the algorithms that each of these operations has.
+/// `auto`, and the algorithms that each of these operations has. They have the aliases that mean the same in each operation.
 std::vector<Choice> algorithms_of_all(const std::vector<std::string>& operations) {
-    const auto names_of = [](const std::string& operation) {
-        return collectives::algorithm_names(*collectives::find_operation(operation), collectives::kReal);
+    const auto all_have = [&](std::string_view name, std::string_view word) {
+        return std::ranges::all_of(operations, [&](const std::string& operation) {
+            return std::ranges::any_of(collectives::find_operation(operation)->algorithms, [&](const collectives::AlgorithmEntry& entry) {
+                return entry.name == name && entry.is_called(word) && collectives::kReal.contains(entry.needs);
+            });
+        });
     };
     std::vector<Choice> common = {{.name = "auto"}};
-    for (const std::string_view name : names_of(operations.front())) {
-        const auto has_it = [&](const std::string& operation) { return std::ranges::count(names_of(operation), name) > 0; };
-        if (std::ranges::all_of(operations, has_it)) common.push_back({.name = std::string(name)});
+    for (const collectives::AlgorithmEntry& entry : collectives::find_operation(operations.front())->algorithms) {
+        if (!all_have(entry.name, entry.name)) continue;
+        common.push_back({.name = std::string(entry.name)});
+        for (const std::string_view alias : entry.aliases)
+            if (all_have(entry.name, alias)) common.back().aliases.emplace_back(alias);
     }
     return common;
 }
@@ -254,7 +260,10 @@ std::string algorithm_of_job(const Plan& plan) {
     const Settings settings = Settings::from_environment();
     std::string found;
     for (const std::string& operation : plan.operations) {
-        const std::string& one = settings.algorithms[static_cast<std::size_t>(collectives::find_operation(operation)->kind)];
+        const collectives::OperationRow& row = *collectives::find_operation(operation);
+        std::string one = settings.algorithms[static_cast<std::size_t>(row.kind)];
+        const auto entry = std::ranges::find_if(row.algorithms, [&](const auto& each) { return each.is_called(one); });
+        if (entry != row.algorithms.end()) one = entry->name;  // The job refuses a word that names no algorithm.
         if (!found.empty() && found != one) return "as_set";
         found = one;
     }
@@ -278,8 +287,8 @@ std::vector<Variant> ways_of(const Plan& plan) {
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
     const Plan plan = plan_of(words, start.ranks);
-    refuse_other_settings(words.inherited, "--decouple", words.decouple, Settings::from_environment().decouple);
-    refuse_other_settings(words.inherited, "--algorithm", words.algorithms, algorithm_of_job(plan));
+    refuse_other_settings(words.inherited, "--decouple", words.decouple, plan.decouple, Settings::from_environment().decouple);
+    refuse_other_settings(words.inherited, "--algorithm", words.algorithms, plan.algorithms, algorithm_of_job(plan));
     const std::vector<Variant> ways = ways_of(plan);
     if (!plan.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
     if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())

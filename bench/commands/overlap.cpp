@@ -150,7 +150,7 @@ int run(const Words& words) {
     const Plan plan = plan_of(words);
     std::vector<Variant> variants;
     const std::string of_job = Settings::from_environment().landing_bytes > 0 ? "on" : "off";
-    refuse_other_settings(words.inherited, "--landing", words.landing, of_job);
+    refuse_other_settings(words.inherited, "--landing", words.landing, plan.landing, of_job);
     if (inside_job())
         variants.push_back({of_job});
     else

@@ -102,8 +102,9 @@ std::vector<TransportChoice> parse_transports(std::string_view text) {
     return chosen;
 }
 
-void refuse_other_settings(const Inherited& inherited, const char* option, const std::string& asked, const std::string& set) {
-    if (!inside_job() || !samples_path(inherited).empty() || asked.empty() || asked == set) return;
+void refuse_other_settings(const Inherited& inherited, const char* option, const std::string& asked, const std::vector<std::string>& values,
+                           const std::string& set) {
+    if (!inside_job() || !samples_path(inherited).empty() || asked.empty() || values == std::vector{set}) return;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} {} in a job that is already running; allowed: {}, as its settings say, or the benchmark outside of a job",
                             option, asked, set));

@@ -39,9 +39,10 @@ struct TransportChoice {
 /// Parses "default,shm,tcp". Inside a job only "default" is allowed, because its ranks already run. Throws Error{invalid_argument}.
 std::vector<TransportChoice> parse_transports(std::string_view text);
 
-/// Inside a job that this command has not started, the ranks already have their settings: refuses another value than the one that is set.
-/// An empty text was not asked for. Throws Error{invalid_argument}.
-void refuse_other_settings(const Inherited& inherited, const char* option, const std::string& asked, const std::string& set);
+/// Inside a job that this command has not started, the ranks already have their settings: refuses other values than the one that is set.
+/// `values` is what the text means: names without aliases. An empty text was not asked for. Throws Error{invalid_argument}.
+void refuse_other_settings(const Inherited& inherited, const char* option, const std::string& asked, const std::vector<std::string>& values,
+                           const std::string& set);
 
 /// For comparisons with peers, which choose their transport: refuses TCP on this host. Throws Error{invalid_argument}.
 void refuse_other_than_peers(const std::vector<TransportChoice>& transports, bool on_cluster);

@@ -93,6 +93,18 @@ TEST_F(BenchCommand, SettingsOfARunningJobCannotBeChanged) {
         run(job + loop + " --decouple no --algorithm binomial --format json", "ROLLCALL_DECOUPLE=no ROLLCALL_GATHER=binomial");
     ASSERT_EQ(ended.code, 0) << ended.error;
     EXPECT_EQ(Json::parse(ended.out)["algorithm"], "binomial, coupled");
+    // An alias names the same algorithm, in the option and in the setting.
+    for (const auto& [asked, set] : {std::pair("lin", "linear"), std::pair("linear,lin", "lin")}) {
+        const Ended alias = run(job + loop + " --algorithm " + asked + " --format json", std::string("ROLLCALL_GATHER=") + set);
+        ASSERT_EQ(alias.code, 0) << alias.error;
+        EXPECT_EQ(Json::parse(alias.out)["algorithm"], "linear, decoupled");
+    }
+}
+
+// Words that mean the same algorithm in only some of the operations are not names of it.
+TEST_F(BenchCommand, TheLoopTakesAliasesThatAllOfItsOperationsHave) {
+    expect_refused("bench loop --operation broadcast,gather --algorithm lin", {"unknown algorithm 'lin'; allowed: all, auto, linear, "});
+    expect_refused("bench loop --operation gather --algorithm lin --by nothing", {"way to compute 'nothing'"});
 }
 
 TEST_F(BenchCommand, RawUcxIsComparedWithUcxOnly) {

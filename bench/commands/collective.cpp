@@ -43,12 +43,7 @@ void work_as_rank(const AgendaWords& words, Agenda agenda) {
         });
         samples.close();
     } else {
-        try {
-            require_files(agenda.sweep);
-        } catch (const Error& error) {
-            // An error that is thrown has the code of whichever rank ends first.
-            job.abort(usage::exit_code_of(error.code()), error.what());
-        }
+        check_for_all(job, [&] { require_files(agenda.sweep); });
         Report report(agenda.sweep, std::cout);
         measure([&](Measured cell) { report.add(std::move(cell)); });
         report.finish();

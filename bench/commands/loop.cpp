@@ -313,7 +313,7 @@ int run(const Words& words) {
     };
     const auto measure = [&](Job& job) {
         // Only rank 0 draws, unless a process waits for its samples. If it refused before it joins, the other ranks would wait.
-        if (job.rank() == 0 && samples_path(words.inherited).empty()) require_plot(words.plot);
+        if (job.rank() == 0 && samples_path(words.inherited).empty()) check_for_all(job, [&] { require_plot(words.plot); });
         return Runner(job, plan).run();
     };
     const int code = run_rounds(start, words, {.measure = measure, .variants = ways, .after_job = run_peers, .print = print_way});

@@ -210,7 +210,8 @@ int run(const Words& words) {
     Job job;
     // Only rank 0 writes, so only its environment has to name a file. If it refused before it joins, the other ranks would wait for it.
     const bool is_writer = job.rank() == 0 && samples_path(words.inherited).empty();
-    const std::string path = is_writer ? file_of(words, setting) : std::string();
+    std::string path;
+    if (is_writer) check_for_all(job, [&] { path = file_of(words, setting); });
     ProgressLine::Surroundings surroundings = progress_surroundings(words.inherited);
     if (job.rank() != 0) surroundings.is_terminal = false;
     ProgressLine progress(Runner::kSteps, std::move(surroundings));

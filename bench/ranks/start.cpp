@@ -139,6 +139,14 @@ int job_size() {
     return place.size;
 }
 
+void check_for_all(Job& job, const std::function<void()>& check) {
+    try {
+        check();
+    } catch (const Error& error) {
+        job.abort(usage::exit_code_of(error.code()), error.what());
+    }
+}
+
 bool share_cpus(int ranks) { return ranks > static_cast<int>(std::max<std::size_t>(runtime::cpus_of().size(), 1)); }
 
 void add_inherited_options(usage::Command& command, Inherited& inherited) {

@@ -30,6 +30,9 @@ namespace rollcall::bench {
 /// job. job_size() throws Error{state} if the starter does not tell the size.
 bool inside_job();
 int job_size();
+/// Calls `check`. If it throws an Error, one rank of a job ends the whole job with the exit code of that error. (If the error went on, the
+/// job would have the exit code of whichever rank ended first.)
+void check_for_all(Job& job, const std::function<void()>& check);
 
 /// Whether this host has fewer CPUs for this process than there are ranks.
 bool share_cpus(int ranks);

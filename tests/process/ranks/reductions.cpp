@@ -175,6 +175,9 @@ ROLLCALL_SCENARIO(reductions) {
     }
     std::vector<Affine> data(10, affine_of(scene.rank, 0));
     world.allreduce(data, kCompose);
+    Affine product = affine_of(0, 0);
+    for (int rank = 1; rank < n; ++rank) product = kCompose(product, affine_of(rank, 0));
+    check(data == std::vector<Affine>(10, product), "an allreduce by a function does not keep the order");
 
     // Calls that are refused before anything is sent.
     const auto refused = [&](const std::string& sentence, const std::function<void()>& call) {

@@ -261,6 +261,7 @@ TEST(Choice, TakesActiveRdmaPortsAndOneInterfaceBesideThem) {
 
 TEST(Interfaces, OfThisHostAreListed) {
     const auto interfaces = list_interfaces();
+    ASSERT_FALSE(interfaces.empty());
     for (const auto& one : interfaces) {
         EXPECT_FALSE(one.name.empty());
         EXPECT_EQ(one.rdma, one.name.find(':') != std::string::npos);

@@ -75,7 +75,7 @@ TEST_F(Embeddings, ByAUniqueIdMeetAndEnd) {
 }
 
 TEST_F(Embeddings, ByAUniqueIdOfAJobThatCannotStartLeaveNothing) {
-    set("ROLLCALL_LAUNCH_TIMEOUT", "200ms");
+    set("ROLLCALL_LAUNCH_TIMEOUT", "1s");
     const UniqueId id = make_unique_id();
     Embedding embedding;
     embedding.size = 2;

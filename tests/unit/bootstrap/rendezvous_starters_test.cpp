@@ -237,7 +237,7 @@ TEST_F(Directories, ThatRank0WaitedAtInVainAreLeftClean) {
     set("ROLLCALL_RENDEZVOUS", path(""));
     set("ROLLCALL_SIZE", "2");
     set("ROLLCALL_RANK", "0");
-    set("ROLLCALL_LAUNCH_TIMEOUT", "100ms");
+    set("ROLLCALL_LAUNCH_TIMEOUT", "1s");
     EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "rank 1 did not come"));
     EXPECT_TRUE(files().empty());
 }

@@ -41,7 +41,9 @@ class Waitable {
   protected:
     virtual ~Waitable() = default;
     void set_error(const Error& error) {
-        if (!error_) error_ = std::make_unique<Error>(error);
+        // A text of its own, because another thread may destroy it. (Copies of an exception share the text, and the thread sanitizer does
+        // not see the counter of its users, which is in libstdc++.)
+        if (!error_) error_ = std::make_unique<Error>(error.code(), error.what(), error.failed_rank());
     }
     bool failed() const noexcept { return error_ != nullptr; }
     void set_done() noexcept { done_.store(true, std::memory_order_release); }

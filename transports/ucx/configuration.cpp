@@ -1,6 +1,8 @@
 #include "transports/ucx/configuration.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 
@@ -46,13 +48,14 @@ void set_unless_given(ucp_config_t* configuration, const std::string& transport,
     set(configuration, ((is_at_least(17) ? transport : "") + name).c_str(), value);
 }
 
-// Whether UCX_TLS allows TCP. The settings below are made only if something uses them, because UCX warns about unused settings.
-static bool uses_tcp() {
+// Whether UCX_TLS lets UCX use a transport that has one of these names. Settings are made only if something uses them, because UCX warns
+// about unused settings.
+bool is_used(std::initializer_list<std::string_view> names) {
     const char* tls = std::getenv("UCX_TLS");
     if (!tls) return true;
     const std::string_view text(tls);
-    const bool named = text.find("tcp") != std::string_view::npos;
-    return *tls == '^' ? !named : named || text.find("all") != std::string_view::npos;
+    const bool is_named = std::any_of(names.begin(), names.end(), [&](auto name) { return text.find(name) != std::string_view::npos; });
+    return text.starts_with('^') ? !is_named : is_named || text.find("all") != std::string_view::npos;
 }
 
 Configuration read_configuration(const TransportOptions& options) {
@@ -76,7 +79,7 @@ Configuration read_configuration(const TransportOptions& options) {
     set_unless_given(raw, "TLS", "^sysv");
     // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
     // five times as long. A connection has buffers only while it transfers something.
-    if (uses_tcp())
+    if (is_used({"tcp"}))
         for (const char* const name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) set_unless_given(raw, "TCP_", name, "256k");
     if (const std::string devices = ucx_devices(options); !devices.empty()) set(raw, "NET_DEVICES", devices.c_str());
     return configuration;
@@ -84,19 +87,7 @@ Configuration read_configuration(const TransportOptions& options) {
 
 }  // namespace
 
-bool uses_shared_memory() {
-    const char* tls = std::getenv("UCX_TLS");
-    if (!tls) return true;
-    const std::string_view text(tls);
-    if (text.starts_with('^')) {
-        const std::string list = fmt::format(",{},", text.substr(1));
-        const auto is_left_out = [&](std::string_view word) { return list.find(fmt::format(",{},", word)) != std::string::npos; };
-        return !is_left_out("sm") && !is_left_out("shm") && !is_left_out("mm") && !(is_left_out("posix") && is_left_out("sysv"));
-    }
-    for (const std::string_view word : {"posix", "sysv", "shm", "sm", "mm", "all"})
-        if (text.find(word) != std::string_view::npos) return true;
-    return false;
-}
+bool uses_shared_memory() { return is_used({"posix", "sm", "shm", "mm"}) || is_used({"sysv", "sm", "shm", "mm"}); }
 
 ucp_context_h make_context(const TransportOptions& options) {
     const Configuration configuration = read_configuration(options);

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "foundation/copy.hpp"
 #include "foundation/kernel.hpp"
 #include "transports/process_memory.hpp"
 #include "transports/single_copy_words.hpp"
@@ -111,7 +112,7 @@ class Implementation final : public SingleCopy, private Sink {
     bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
         for (Record& record : records_)
             if (record.completion == &completion) {
-                std::memcpy(copy.data, reinterpret_cast<const void*>(record.standing.address.load(std::memory_order_relaxed)), copy.size);
+                copy_bytes(copy.data, reinterpret_cast<const void*>(record.standing.address.load(std::memory_order_relaxed)), copy.size);
                 record.completion = &heir;
                 record.standing.address.store(address_of(copy.data), std::memory_order_release);
                 // As in release(): a reader that has read the old buffer sees the new address afterwards, and reads again there.

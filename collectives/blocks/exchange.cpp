@@ -1,9 +1,8 @@
 #include "collectives/blocks/exchange.hpp"
 
-#include <cstring>
-
 #include "collectives/relay.hpp"
 #include "collectives/trees/binomial.hpp"
+#include "foundation/copy.hpp"
 
 namespace rollcall::collectives {
 
@@ -13,7 +12,7 @@ Task exchange(Operation& op) {
     const auto mine = op.arguments().contribution;
     const auto part = [&](int rank) { return runtime::slice(data, static_cast<std::uint64_t>(rank) * mine.size, mine.size); };
     if (op.rank() == 0) {
-        std::memcpy(part(0).data, mine.data, mine.size);
+        copy_bytes(part(0).data, mine.data, mine.size);
         std::vector<Pending> parts;
         parts.reserve(static_cast<std::size_t>(op.size()));
         for (int rank = 1; rank < op.size(); ++rank) parts.push_back(op.receive(rank, part(rank), kGather));

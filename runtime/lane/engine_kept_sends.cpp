@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "foundation/copy.hpp"
 #include "foundation/log.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/kept_send.hpp"
@@ -82,7 +83,7 @@ void Engine::keep(Transfer& send) {
     const auto kept = kept_sends_.emplace(kept_sends_.end(), *this, send, *memory);
     kept->place = kept;
     if (queued) {
-        std::memcpy(memory->data, send.buffer.data, send.buffer.size);
+        copy_bytes(memory->data, send.buffer.data, send.buffer.size);
         backlog_.remove(send);
         backlog_.push(kept->transfer);
     } else if (!transport_.move_payload(send.peer(), send, *memory, kept->transfer)) {

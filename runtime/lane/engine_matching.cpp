@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "foundation/copy.hpp"
 #include "foundation/log.hpp"
 #include "runtime/lane/engine.hpp"
 
@@ -27,7 +28,7 @@ using transport::Started;
 }
 
 void move_bytes(transport::Bytes into, ConstBytes from) {
-    if (from.size && into.data && from.data) std::memcpy(into.data, from.data, from.size);
+    if (from.size && into.data && from.data) copy_bytes(into.data, from.data, from.size);
 }
 
 }  // namespace

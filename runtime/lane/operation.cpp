@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "foundation/copy.hpp"
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/listed_receives.hpp"
@@ -94,7 +95,7 @@ Pending Operation::inside(transport::Bytes into, std::uint64_t bytes, Start star
 
 Pending Operation::copy(transport::Bytes into, ConstBytes from) {
     if (!engine_->has_model_time_) {
-        if (from.size) std::memcpy(into.data, from.data, from.size);
+        copy_bytes(into.data, from.data, from.size);
         return {};
     }
     return inside(into, from.size, [&](Transfer& transfer) { return engine_->machine_.copy(into, from, transfer); });

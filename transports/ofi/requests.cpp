@@ -3,12 +3,14 @@
 #include <cstring>
 #include <utility>
 
+#include "foundation/copy.hpp"
+
 namespace rollcall::transport::ofi {
 
 void Request::keep() {
     if (size) {
         kept = std::make_unique_for_overwrite<std::byte[]>(size);
-        std::memcpy(kept.get(), bytes, size);
+        copy_bytes(kept.get(), bytes, size);
     }
     bytes = kept.get();
 }
@@ -106,7 +108,7 @@ bool Requests::release(int peer, const Completion& completion) {
 bool Requests::move_payload(int peer, const Completion& completion, Bytes copy, Completion& heir) {
     Request* const request = find(peer, completion);
     if (!request || request->kind != Kind::offer || request->network_uses) return false;  // it is over, or the receiver has granted it
-    std::memcpy(copy.data, request->bytes, request->size);
+    copy_bytes(copy.data, request->bytes, request->size);
     request->bytes = static_cast<std::byte*>(copy.data);
     request->completion = &heir;
     return true;

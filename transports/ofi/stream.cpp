@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "foundation/copy.hpp"
+
 namespace rollcall::transport::ofi {
 namespace {
 
@@ -85,7 +87,7 @@ bool Stream::send_now(Kind kind, const Numbers* numbers, std::span<const std::by
     if (!is_free() || size > endpoint_->packet_bytes()) return false;
     const auto fill = [&](std::byte* packet) {
         const std::size_t begun = begin(packet, kind, numbers, header);
-        if (payload.size) std::memcpy(packet + begun, payload.data, payload.size);
+        copy_bytes(packet + begun, payload.data, payload.size);
     };
     if (size <= endpoint_->longest_injected()) {
         std::byte packet[kLongestInjected];
@@ -126,7 +128,7 @@ bool Stream::send_part(Request& request, bool& whole) {
     std::size_t size = begin(packet->bytes, kind, has_numbers(kind) ? &request.numbers : nullptr, header);
     if (carries) {
         const std::size_t part = std::min<std::uint64_t>(endpoint_->packet_bytes() - size, request.size - request.moved);
-        if (part) std::memcpy(packet->bytes + size, request.bytes + request.moved, part);
+        copy_bytes(packet->bytes + size, request.bytes + request.moved, part);
         request.moved += part;
         size += part;
     }

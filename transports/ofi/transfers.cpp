@@ -2,6 +2,7 @@
 #include <cstring>
 #include <utility>
 
+#include "foundation/copy.hpp"
 #include "foundation/log.hpp"
 #include "transports/ofi/ofi_transport_class.hpp"
 
@@ -60,7 +61,7 @@ void OfiTransport::end_fetch(std::uint64_t number, Request& request, Outcome out
 void OfiTransport::land(int peer, std::uint64_t number, std::span<const std::byte> bytes) {
     Request* const request = find(fetches_, peer, number);
     if (!request || bytes.size() > request->size - request->moved) return;
-    if (request->bytes && !bytes.empty()) std::memcpy(request->bytes + request->moved, bytes.data(), bytes.size());
+    if (request->bytes) copy_bytes(request->bytes + request->moved, bytes.data(), bytes.size());
     request->moved += bytes.size();
     if (request->moved < request->size) return;
     fetches_.erase(number);

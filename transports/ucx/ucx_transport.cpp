@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <ucp/api/ucp.h>
 
+#include "foundation/copy.hpp"
 #include "transports/address_parts.hpp"
 #include "transports/left.hpp"
 #include "transports/memory.hpp"
@@ -136,7 +137,7 @@ class UcxTransport final : public Transport {
             request->revocable = true;  // The bytes are in the request.
             request->header[0] = static_cast<std::byte>(header.size());
             std::memcpy(request->header + 1, header.data(), header.size());
-            if (payload.size) std::memcpy(request->header + 1 + header.size(), payload.data, payload.size);
+            copy_bytes(request->header + 1 + header.size(), payload.data, payload.size);
             parameters.user_data = request;
             return requests_.result_of(
                 ucp_am_send_nbx(to->endpoint, kInlineId, nullptr, 0, request->header, 1 + header.size() + payload.size, &parameters),

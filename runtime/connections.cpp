@@ -1,8 +1,10 @@
 // The connections of a process to other jobs.
 #include <algorithm>
 #include <exception>
+#include <optional>
 
 #include <fmt/format.h>
+#include <rollcall/error.hpp>
 
 #include "foundation/log.hpp"
 #include "runtime/process.hpp"
@@ -58,12 +60,22 @@ bool Process::prepare_to_sleep() {
            std::ranges::all_of(connections_, [](Process* connection) { return connection->prepare_to_sleep(); });
 }
 
-void Process::end_connections() noexcept {
+std::optional<Error> Process::end_connections() noexcept {
+    std::optional<Error> first;
+    const auto log = [](const std::exception& error) {
+        if (auto* const logger = library_log()) logger->warn("{}", error.what());
+    };
     for (const std::shared_ptr<Process>& connection : connections()) try {
             connection->finalize();
+        } catch (const Error& error) {
+            if (first)
+                log(error);
+            else
+                first = error;
         } catch (const std::exception& error) {
-            if (auto* const logger = library_log()) logger->warn("{}", error.what());
+            log(error);
         }
+    return first;
 }
 
 }  // namespace rollcall::runtime

@@ -134,6 +134,7 @@ class Process : public std::enable_shared_from_this<Process> {
     /// - Error{peer_failed} if a rank died. If the death is known at the beginning of the call, it does not wait.
     /// - The Error of a call that failed after its caller had left, of which no caller here was told: calls that do not match, or data that
     ///   was handed over and not delivered. The job is left in good order before it is thrown.
+    /// - The first Error with which the end of a connection to another job failed. The job is left in good order before it is thrown.
     /// - Error{state} in a forked child.
     void finalize();
     bool finalized() const { return finalized_.load(std::memory_order_relaxed); }
@@ -170,7 +171,8 @@ class Process : public std::enable_shared_from_this<Process> {
     [[noreturn]] void refuse_finalized() const;
     /// The program calls this in order to leave.
     const char* way_out() const noexcept { return connects_jobs() ? "Intercommunicator::disconnect()" : "Job::finalize()"; }
-    void end_connections() noexcept;
+    /// Returns the first failure. Further ones are logged.
+    std::optional<Error> end_connections() noexcept;
     void remove_connection(Process& connection);
 
     const std::shared_ptr<Process> own_;  ///< TwoJobs::own. Null: this is no connection of two jobs.

@@ -1,10 +1,12 @@
 // The end of a process of a job: its calls end, then its transfers, then its connections (docs/architecture/starting.md).
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "foundation/log.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall::runtime {
@@ -20,7 +22,8 @@ constexpr std::chrono::microseconds kPauseOfLeaving(50);
 
 void Process::finalize() {
     check_not_forked();
-    if (!finalized()) end_connections();
+    std::optional<Error> of_connection;
+    if (!finalized()) of_connection = end_connections();
     if (finalized_.exchange(true)) return;
     const auto meanwhile = [&] { lane_->progress(); };
     std::optional<Error> failure;
@@ -62,6 +65,11 @@ void Process::finalize() {
     });
     // Threads that still wait in this job are woken. Otherwise they could take what happens from here on for the loss of the job.
     lane_->end();
+    if (of_connection && (failure || untold)) {
+        if (auto* const logger = library_log()) logger->warn("{}", of_connection->what());
+    } else if (of_connection) {
+        untold = of_connection;
+    }
     if (!failure) {
         bootstrap_->leave();
         // Error{state} would say that the job goes on.

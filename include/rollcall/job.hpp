@@ -116,7 +116,8 @@ class ROLLCALL_EXPORT Job {
     /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} at once if a rank has died,
     /// even if an earlier call has already reported that death. Throws Error{mismatch, timeout, ...} if data was not delivered that an
     /// earlier call had handed over (CollectiveOptions::until_delivered), or if calls did not match, and no call of this rank has told so.
-    /// The job is left in all these cases.
+    /// The end of each connection to another job is a part of this call (Intercommunicator::disconnect()). If it fails, its error is
+    /// thrown after the job has been left in good order. The job is left in all these cases.
     void finalize();
     /// Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255, because an
     /// exit status could not carry it or because it would look like success. Whatever started the job prints `why`.

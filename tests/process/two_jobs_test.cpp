@@ -85,6 +85,11 @@ TEST(TwoJobs, OneOfWhichDies) {
 
 TEST(TwoJobs, EndInAnyOrder) { expect_good(run_two(2, 2, "two_jobs_end"), 2, 2); }
 
+TEST(TwoJobs, AreToldAtTheEndThatDataWasLost) {
+    expect_good(run_two(1, 1, "two_jobs_lose_data"), 1, 1);
+    expect_good(run_two(1, 2, "two_jobs_lose_data", "", with({"ROLLCALL_NODE_MEMORY=no"})), 1, 2);
+}
+
 // The job that listens drives progress itself.
 TEST(TwoJobs, HaveOneEventLoopForTheJobAndTheConnection) {
     expect_good(run_two(2, 2, "two_jobs_event_loop", "20", with({"ROLLCALL_PROGRESS=host"})), 2, 2);

@@ -138,17 +138,38 @@ ROLLCALL_SCENARIO(two_jobs_death) {
     still_works(scene.world);
 }
 
-// One job is at its end, and the other one still calls.
+// One job is at its end, and the other one still calls. Both are told that the calls do not match.
 ROLLCALL_SCENARIO(two_jobs_end) {
     const Intercommunicator between = connected(scene, scene.world);
     between.barrier();
-    if (listens(scene)) return scene.job.finalize();
+    if (listens(scene)) {
+        const Error error = expect_error(ErrorCode::mismatch, "the end of one job", [&] { scene.job.finalize(); });
+        check(says(error, "finalize"), "it says '{}'", error.what());
+        return;
+    }
     const Error error = expect_error(ErrorCode::mismatch, "a call without the other job", [&] {
         for (;;) between.barrier();
     });
     check(says(error, "finalize"), "it says '{}'", error.what());
     between.disconnect();
     still_works(scene.world);
+}
+
+// A rank hands data over for the other job, which calls something else. It is told so by its job's end, and the job has ended well.
+ROLLCALL_SCENARIO(two_jobs_lose_data) {
+    const Intercommunicator between = connected(scene, scene.world);
+    int value = 1;
+    if (listens(scene)) {
+        between.broadcast(value, Mine{0});
+        if (scene.rank == 0) between.receive(value, 0);  // By then the other job has seen that the calls differ.
+        const Error error = expect_error(ErrorCode::mismatch, "the end of a job that lost data", [&] { scene.job.finalize(); });
+        check(says(error, "called broadcast") && says(error, "called barrier"), "it says '{}'", error.what());
+        scene.job.finalize();
+        expect_error(ErrorCode::state, "a barrier after the end", [&] { scene.world.barrier(); });
+    } else {
+        expect_error(ErrorCode::mismatch, "another call than the other job's", [&] { between.barrier(); });
+        if (scene.rank == 0) between.send(value, 0);
+    }
 }
 
 // A program with one event loop for its job and for the connection. The jobs have the same size. Third word: rounds.

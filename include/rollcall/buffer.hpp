@@ -19,10 +19,20 @@
 namespace rollcall {
 namespace detail {
 
+/// Has the form of std::mdspan, which is no range.
+template <class T>
+concept HasDataHandle = requires {
+    typename T::data_handle_type;
+};
+/// Has the form of std::coroutine_handle.
+template <class T>
+concept MadeFromAddress = requires {
+    { T::from_address(static_cast<void*>(nullptr)) } -> std::same_as<T>;
+};
 /// True for types whose bytes can be copied, but which only refer to data elsewhere, such as pointers and views.
 template <class T>
 inline constexpr bool kRefersElsewhere = std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_null_pointer_v<T> ||
-                                         std::ranges::borrowed_range<T> || std::ranges::view<T>;
+                                         std::ranges::borrowed_range<T> || std::ranges::view<T> || HasDataHandle<T> || MadeFromAddress<T>;
 
 template <class T>
 inline constexpr bool kTransferable = std::is_trivially_copyable_v<T> && !std::is_array_v<T> && !kRefersElsewhere<T>;
@@ -45,11 +55,18 @@ template <class... Members>
 inline constexpr bool kTransferable<std::variant<Members...>> =
     (kTransferable<Members> && ...) && std::is_trivially_copyable_v<std::variant<Members...>>;
 
+// From C++26 on, a std::optional is a range of no or one element. It is sent as an object all the same, so that the size of a message does
+// not depend on the standard that a program is compiled with.
+template <class T>
+inline constexpr bool kIsOptional = false;
+template <class T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
 }  // namespace detail
 
 /// A type that can be sent byte by byte: any trivially copyable type, and pairs, tuples and std::arrays of such types. Types that only
-/// refer to data elsewhere are excluded: pointers, std::reference_wrapper, std::initializer_list, spans, string views and other views, and
-/// std::optional and std::variant of these.
+/// refer to data elsewhere are excluded: pointers, std::reference_wrapper, std::initializer_list, spans, string views and other views,
+/// std::mdspan, std::coroutine_handle, and std::optional and std::variant of these.
 template <class T>
 concept Transferable = detail::kTransferable<T>;
 
@@ -64,8 +81,8 @@ concept TransferableObject = Transferable<T> && std::default_initializable<T>;
 /// A range of Transferable elements that lie one after another in memory: std::vector, std::array, std::span, std::string,
 /// std::string_view, C arrays, ...
 template <class R>
-concept TransferableRange =
-    std::ranges::contiguous_range<R> && std::ranges::sized_range<R> && Transferable<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+concept TransferableRange = !detail::kIsOptional<std::remove_cvref_t<R>> && std::ranges::contiguous_range<R> &&
+    std::ranges::sized_range<R> && Transferable<std::remove_cv_t<std::ranges::range_value_t<R>>>;
 
 /// An argument `D&&` that a call can read: a range of elements, or one object.
 template <class D>

@@ -1,6 +1,7 @@
 // Wrong uses that must not compile, each beside the right use. misuse.cmake compiles the column of right uses, which must succeed. Then it
 // compiles the column of wrong uses, where each line must have an error and no other line may have one. A case is one line.
 #include <array>
+#include <coroutine>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -24,6 +25,11 @@ namespace {
 struct Sample {
     int id;
     double value;
+};
+// As std::mdspan, which GCC 12 does not have.
+struct View {
+    using data_handle_type = double*;
+    data_handle_type data;
 };
 struct Made {
     explicit Made(int given) : value(given) {}
@@ -54,6 +60,9 @@ using DoubleArray = std::array<double, 2>;
     double* const pointer = v.data();
     Sample sample{};
     Made made(1);
+    const View grid{v.data()};
+    const std::coroutine_handle<> coroutine;
+    rollcall::Communicator other = world;
     Pair pair{};
     PairOfPointer pair_of_pointer{};
     PointerArray pointers{};
@@ -100,6 +109,9 @@ using DoubleArray = std::array<double, 2>;
     CASE(world.send(pair, 1), world.send(pair_of_pointer, 1));
     CASE(world.broadcast(pair, 0), world.broadcast(pair_of_pointer, 0));
     CASE(world.broadcast(doubles, 0), world.broadcast(pointers, 0));
+    CASE(world.send(std::span(grid.data, 8), 1), world.send(grid, 1));
+    CASE(world.send(std::optional(x), 1), world.send(std::optional(grid), 1));
+    CASE(world.send(sample, 1), world.send(coroutine, 1));
     CASE(world.receive<double>(1), world.receive<double*>(1));
     CASE(world.receive<DoubleArray>(1), world.receive<std::string_view>(1));
     CASE(world.receive<Sample>(1), world.receive<std::span<double>>(1));
@@ -174,6 +186,11 @@ using DoubleArray = std::array<double, 2>;
     CASE(queue.add(world.start_send(v, 1), &x), queue.add(world.start_send(v, 1), x, &x));
     CASE(rollcall::CompletionQueue(world), rollcall::CompletionQueue());
     CASE(rollcall::CompletionQueue(std::move(queue)), rollcall::CompletionQueue(queue));
+    // A part of a communicator is none.
+    CASE(rollcall::Communicator(world), rollcall::Exchanges(world));
+    CASE(rollcall::Communicator(world), rollcall::ReducingOperations(world));
+    CASE(other = world, static_cast<rollcall::Exchanges&>(other) = world);
+    CASE(other = world, static_cast<rollcall::ReducingOperations&>(other) = world);
     // An ambiguous call: bytes to a rank, or a rank and a tag?
     CASE(world.send(std::span(array), 1, 7), world.send(array, 1, 7));
     CASE(world.receive(std::span(array), 1, 7), world.receive(array, 1, 7));

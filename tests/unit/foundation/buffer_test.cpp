@@ -4,15 +4,18 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <coroutine>
 #include <cstddef>
 #include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -43,6 +46,24 @@ TEST(Buffers, WhatRefersElsewhereIsNot) {
     EXPECT_FALSE((Transferable<std::array<int*, 2>> || Transferable<std::pair<int, int*>> || Transferable<std::pair<int, int&>>));
     EXPECT_FALSE((Transferable<std::tuple<int, std::string_view>> || Transferable<std::pair<int, std::reference_wrapper<int>>>));
     EXPECT_FALSE((Transferable<std::string> || Transferable<Own> || Transferable<std::vector<int>> || Transferable<int[3]>));
+}
+
+// As std::mdspan has it.
+struct View {
+    using data_handle_type = int*;
+    data_handle_type data;
+};
+
+TEST(Buffers, HandlesOfDataAndOfCoroutinesReferElsewhere) {
+    EXPECT_TRUE(std::is_trivially_copyable_v<View> && std::is_trivially_copyable_v<std::coroutine_handle<>>);
+    EXPECT_FALSE((Transferable<View> || Transferable<std::optional<View>> || Transferable<std::array<View, 2>>));
+    EXPECT_FALSE((Transferable<std::coroutine_handle<>> || Transferable<std::pair<int, std::coroutine_handle<int>>>));
+}
+
+TEST(Buffers, AnOptionalIsAnObjectInEveryStandard) {
+    EXPECT_TRUE((Transferable<std::optional<int>> && !TransferableRange<std::optional<int>> && !TransferableRange<std::optional<int>&>));
+    std::optional<int> empty;
+    EXPECT_EQ(detail::elements_of(empty).size_bytes(), sizeof empty);
 }
 
 TEST(Buffers, RangesAreReadAndWrittenWhereTheyLast) {

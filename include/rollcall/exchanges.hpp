@@ -196,6 +196,11 @@ class ROLLCALL_EXPORT Exchanges {
     }
     /// \}
 
+  protected:
+    // A copy of this part alone would be no communicator.
+    Exchanges(const Exchanges&) = default;
+    Exchanges& operator=(const Exchanges&) = default;
+
   private:
     friend class Communicator;
     Exchanges() = default;

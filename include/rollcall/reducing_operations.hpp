@@ -220,6 +220,9 @@ class ROLLCALL_EXPORT ReducingOperations {
 
   protected:
     ReducingOperations() = default;
+    // A copy of this part alone would be no communicator.
+    ReducingOperations(const ReducingOperations&) = default;
+    ReducingOperations& operator=(const ReducingOperations&) = default;
 
   private:
     template <class R, class O>

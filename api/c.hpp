@@ -26,6 +26,7 @@ struct rollcall_intercommunicator {
 
 struct rollcall_request {
     rollcall::Request handle;
+    bool is_listed = false;  ///< While a list of requests is looked through: it was there already.
 };
 
 struct rollcall_queue {
@@ -38,6 +39,7 @@ struct rollcall_plan {
 
 namespace rollcall::c {
 
+/// The statuses of errors are those of ErrorCode plus one.
 constexpr rollcall_status status_of(ErrorCode code) { return static_cast<rollcall_status>(static_cast<int>(code) + 1); }
 
 /// Keeps the sentence for rollcall_last_error() in this thread. Returns `status`.

@@ -1,12 +1,16 @@
 /// \file
 /// The C interface of requests and plans.
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
 #include "api/c.hpp"
 
+using rollcall::Error;
+using rollcall::ErrorCode;
 using rollcall::Received;
 using rollcall::Request;
 
@@ -20,6 +24,7 @@ class Gathered {
   public:
     Gathered(rollcall_request** requests, std::size_t count) : requests_(requests), count_(count) {
         if (count) checked(requests, "the array of requests");
+        check_each_once();
         all.resize(count);
         for (std::size_t i = 0; i < count; ++i)
             if (requests[i]) all[i] = std::move(requests[i]->handle);
@@ -37,6 +42,16 @@ class Gathered {
     std::vector<Request> all;
 
   private:
+    /// Throws if a request is in the list twice: its second place would still point to it when the first one has deleted it.
+    void check_each_once() const {
+        const std::span list(requests_, count_);
+        const bool is_twice =
+            std::ranges::any_of(list, [](rollcall_request* one) { return one && std::exchange(one->is_listed, true); });
+        for (rollcall_request* const one : list)
+            if (one) one->is_listed = false;
+        if (is_twice) throw Error(ErrorCode::invalid_argument, "the same request stands twice in the list");
+    }
+
     rollcall_request** requests_;
     std::size_t count_;
 };

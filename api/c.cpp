@@ -36,7 +36,8 @@ static_assert(status_of(ErrorCode::invalid_argument) == ROLLCALL_INVALID_ARGUMEN
               status_of(ErrorCode::invalid_setting) == ROLLCALL_INVALID_SETTING && status_of(ErrorCode::mismatch) == ROLLCALL_MISMATCH &&
               status_of(ErrorCode::truncated) == ROLLCALL_TRUNCATED && status_of(ErrorCode::peer_failed) == ROLLCALL_PEER_FAILED &&
               status_of(ErrorCode::timeout) == ROLLCALL_TIMEOUT && status_of(ErrorCode::bootstrap) == ROLLCALL_BOOTSTRAP &&
-              status_of(ErrorCode::transport) == ROLLCALL_TRANSPORT && status_of(ErrorCode::state) == ROLLCALL_STATE);
+              status_of(ErrorCode::transport) == ROLLCALL_TRANSPORT && status_of(ErrorCode::state) == ROLLCALL_STATE &&
+              ROLLCALL_STATE == 9 && ROLLCALL_INTERNAL == 100);
 static_assert(ROLLCALL_UNIQUE_ID_BYTES == rollcall::UniqueId::kBytes);
 static_assert(ROLLCALL_NO_COLOR == Communicator::kNoColor);
 
@@ -159,7 +160,7 @@ int rollcall_failed_rank(void) { return last_error.rank; }
 
 const char* rollcall_status_name(rollcall_status status) {
     if (status == ROLLCALL_OK) return "ok";
-    if (status > ROLLCALL_OK && status < ROLLCALL_INTERNAL) return rollcall::name(static_cast<ErrorCode>(static_cast<int>(status) - 1));
+    if (status > ROLLCALL_OK && status <= ROLLCALL_STATE) return rollcall::name(static_cast<ErrorCode>(static_cast<int>(status) - 1));
     return "internal";
 }
 

@@ -36,19 +36,19 @@
 extern "C" {
 #endif
 
-/** How a call ended. The values from ROLLCALL_INVALID_ARGUMENT to ROLLCALL_STATE are those of rollcall::ErrorCode plus one. */
+/** How a call ended. The values never change; later versions may add some before ROLLCALL_INTERNAL. */
 typedef enum rollcall_status {
     ROLLCALL_OK = 0,
-    ROLLCALL_INVALID_ARGUMENT, /**< a wrong argument; nothing was sent */
-    ROLLCALL_INVALID_SETTING,  /**< an environment variable with a wrong name or value */
-    ROLLCALL_MISMATCH,         /**< ranks gave different operations, roots or sizes at one place in the sequence of calls */
-    ROLLCALL_TRUNCATED,        /**< a message was longer than the buffer it was received into */
-    ROLLCALL_PEER_FAILED,      /**< a rank died or became unreachable: rollcall_failed_rank() */
-    ROLLCALL_TIMEOUT,          /**< a deadline passed */
-    ROLLCALL_BOOTSTRAP,        /**< the processes of the job could not find each other */
-    ROLLCALL_TRANSPORT,        /**< the network layer failed */
-    ROLLCALL_STATE,            /**< the call is not allowed in this state */
-    ROLLCALL_INTERNAL          /**< anything else, such as memory that ran out */
+    ROLLCALL_INVALID_ARGUMENT = 1, /**< a wrong argument; nothing was sent */
+    ROLLCALL_INVALID_SETTING = 2,  /**< an environment variable with a wrong name or value */
+    ROLLCALL_MISMATCH = 3,         /**< ranks gave different operations, roots or sizes at one place in the sequence of calls */
+    ROLLCALL_TRUNCATED = 4,        /**< a message was longer than the buffer it was received into */
+    ROLLCALL_PEER_FAILED = 5,      /**< a rank died or became unreachable: rollcall_failed_rank() */
+    ROLLCALL_TIMEOUT = 6,          /**< a deadline passed */
+    ROLLCALL_BOOTSTRAP = 7,        /**< the processes of the job could not find each other */
+    ROLLCALL_TRANSPORT = 8,        /**< the network layer failed */
+    ROLLCALL_STATE = 9,            /**< the call is not allowed in this state */
+    ROLLCALL_INTERNAL = 100        /**< anything else, such as memory that ran out */
 } rollcall_status;
 
 /** The membership of this process in its job. */

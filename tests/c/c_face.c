@@ -76,6 +76,13 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     OK(rollcall_start_receive(world, in, 8, previous, 11, ROLLCALL_DEFAULT_TIMEOUT, &both[0]));
     CHECK(rollcall_wait_any(both, 1, 1000000, &first) == ROLLCALL_TIMEOUT);
     CHECK(both[0]);
+    rollcall_request* twice[3] = {both[0], NULL, both[0]};
+    CHECK(rollcall_wait_any(twice, 3, 1000000, &first) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "the same request stands twice in the list"));
+    CHECK(rollcall_wait_all(twice, 3, 1000000) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(strstr(rollcall_last_error(), "the same request stands twice in the list"));
+    CHECK(twice[0] == both[0] && twice[2] == both[0]); /* Nothing has changed: the request goes on. */
+    CHECK(rollcall_wait_any(twice, 2, 1000000, &first) == ROLLCALL_TIMEOUT);
     rollcall_request_free(both[0]);
     rollcall_request_free(NULL);
 
@@ -296,6 +303,7 @@ static void wrong(const rollcall_communicator* world, int size) {
     CHECK(rollcall_finalize(NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(!strcmp(rollcall_status_name(ROLLCALL_PEER_FAILED), "peer_failed") && !strcmp(rollcall_status_name(ROLLCALL_OK), "ok"));
     CHECK(!strcmp(rollcall_status_name(ROLLCALL_STATE), "state") && !strcmp(rollcall_status_name(ROLLCALL_INTERNAL), "internal"));
+    CHECK(ROLLCALL_INTERNAL == 100 && !strcmp(rollcall_status_name((rollcall_status)(ROLLCALL_STATE + 1)), "internal"));
 }
 
 int main(void) {

@@ -357,7 +357,11 @@ void Job::signalled(int signal) {
         return;
     }
     if (living_.empty()) {
-        flush_until_ = 0;  // only output that its reader does not take is left
+        flush_until_ = 0;  // only output that its reader does not take is left, and that is lost
+        if (code_ == 0) {
+            code_ = 128 + signal;
+            say(fmt::format("the launcher got {} before all output was written", describe_signal(signal)));
+        }
         return;
     }
     limit_flush();

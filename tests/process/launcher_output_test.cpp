@@ -45,4 +45,27 @@ TEST(LauncherOutput, ToAFileThatCannotBeMadeEndsTheJob) {
     std::filesystem::remove_all(directory);
 }
 
+/// What its reader has not taken by then is lost.
+TEST(LauncherOutput, ThatASignalCutsShortIsNotASuccess) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = ends[1];
+    Launched job({"-n", "1", "sh", "-c", "head -c 200000 /dev/zero"}, given);
+    ::close(ends[1]);
+    // The rank has ended when only the command and its guard are left.
+    const auto has_rank = [&] {
+        const auto all = job.left();
+        return std::any_of(all.begin(), all.end(), [](pid_t one) { return has_entry(one, "ROLLCALL_BOOTSTRAP_RANK=0"); });
+    };
+    char byte = 0;
+    ASSERT_EQ(::read(ends[0], &byte, 1), 1);
+    ASSERT_TRUE(eventually([&] { return !has_rank(); }));
+    job.signal(SIGTERM);
+    const Result result = job.finish();
+    ::close(ends[0]);
+    EXPECT_EQ(result.code, 128 + SIGTERM);
+    EXPECT_TRUE(has(result.error, "the launcher got signal 15 (Terminated)")) << result.error;
+}
+
 }  // namespace

@@ -31,6 +31,7 @@ Link::Link(Poller& poller, Descriptor in, Descriptor out, OnFrame on_frame, OnCl
       on_closed_(std::move(on_closed)),
       inbox_(kLongestAgentFrame),
       silence_(kNever),
+      patience_(kNever),
       heard_(monotonic_now()),
       said_(heard_),
       turn_(heard_),
@@ -61,8 +62,9 @@ void Link::begin_with(FrameType type, std::function<void(const std::string&)> on
     on_text_ = std::move(on_text);
 }
 
-void Link::watch(Nanoseconds silence) {
+void Link::watch(Nanoseconds silence, Nanoseconds patience) {
     silence_ = silence;
+    patience_ = patience;
     heard_ = turn_ = monotonic_now();
 }
 
@@ -112,9 +114,11 @@ void Link::close(const std::string& how) {
     on_closed(how);
 }
 
+Nanoseconds Link::lost_at() const { return heard_ < kNever - patience_ ? heard_ + patience_ : kNever; }
+
 Nanoseconds Link::tick_at() const {
     if (silence_ == kNever) return kNever;
-    return std::min(said_ + silence_ / kHeartbeatsPerSilence, heard_ + silence_);
+    return std::min(said_ + silence_ / kHeartbeatsPerSilence, lost_at());
 }
 
 void Link::beat() {
@@ -129,12 +133,12 @@ void Link::tick() {
     if (time - turn_ > kHeldUpHeartbeats * (silence_ / kHeartbeatsPerSilence)) heard_ = std::min(time, heard_ + (time - turn_));
     turn_ = time;
     beat();
-    if (heard_ + silence_ <= monotonic_now()) {
+    if (lost_at() <= monotonic_now()) {
         // Perhaps only this process did not run. So it first takes what has come in the meantime.
         pollfd waiting{in_.get(), POLLIN, 0};
         if (::poll(&waiting, 1, 0) > 0) return take();
-        heard_ = kNever - silence_;
-        close(fmt::format("nothing was heard of it for {}", exact_duration(silence_)));
+        silence_ = kNever;
+        close(fmt::format("nothing was heard of it for {}", exact_duration(patience_)));
     }
 }
 

@@ -35,7 +35,9 @@ class Link {
     void begin_with(FrameType type, std::function<void(const std::string& text)> on_text);
     /// From now on heartbeats are sent, and a silence that is longer than this counts as a loss. Each side sends six
     /// heartbeats within this time. A time in which this process did not run does not count.
-    void watch(Nanoseconds silence);
+    void watch(Nanoseconds silence) { watch(silence, silence); }
+    /// The same, but only a silence that is longer than `patience` counts as a loss.
+    void watch(Nanoseconds silence, Nanoseconds patience);
     void send(std::shared_ptr<const Blob> frame);
     void send(Blob frame) { send(std::make_shared<const Blob>(std::move(frame))); }
     /// Stops receiving and sending.
@@ -53,6 +55,7 @@ class Link {
   private:
     void flush();
     void close(const std::string& how);
+    Nanoseconds lost_at() const;
     int out() const { return out_ ? out_.get() : in_.get(); }
 
     Poller& poller_;
@@ -67,6 +70,7 @@ class Link {
     bool stopped_ = false;
     bool armed_ = false;  // the poller waits for room
     Nanoseconds silence_;
+    Nanoseconds patience_;
     Nanoseconds heard_;
     Nanoseconds said_;
     Nanoseconds turn_;  // of the last tick

@@ -194,10 +194,12 @@ void Remote::said(const Frame& frame) {
         }
         connected_ = true;
         take_shell_lines(false);
-        link_->watch(order_.silence);
+        // Until it has told that it is prepared, it sends no heartbeats: a slow file system may hold it up.
+        link_->watch(order_.silence, std::max(order_.silence, order_.launch_timeout));
         link_->send(encode_order(order_));
         return;
     }
+    if (frame.type == FrameType::agent_prepared && FrameReader(frame.body).i32() == host().index) link_->watch(order_.silence);
     if (frame.type == FrameType::agent_finished) {
         FrameReader reader(frame.body);
         over_ = reader.i32() == host().index;

@@ -64,6 +64,45 @@ TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     ::unlink(file.c_str());
 }
 
+/// An agent sends no heartbeats while it looks for its directory and its program, which may be on a slow file system.
+TEST(LauncherParts, ASilenceCountsOnlyWhenAnAgentIsPrepared) {
+    const std::string file = fmt::format("{}/rollcall-parts-slow-{}", testing::TempDir(), ::getpid());
+    const auto write = [&](const char* name, const rollcall::launcher::Blob& frame) {
+        std::ofstream(file + name, std::ios::binary)
+            .write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
+    };
+    write("-hello", FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish());
+    write("-prepared", encode_prepared({}));
+    Order order;
+    order.size = 1;
+    order.applications.push_back({{"true"}, {}});
+    order.remote_shell = fmt::format("sh -c 'cat {0}-hello; sleep 0.5; cat {0}-prepared; exec sleep 1000' {{host}}", file);
+    order.command = "rollcall";
+    order.silence = std::chrono::nanoseconds(milliseconds(100)).count();
+    order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
+    order.hosts.push_back({0, "a", {{0, 0, 0}}, -1});
+
+    std::vector<FrameType> said;
+    std::string lost;
+    Remote::Events events;
+    events.said = [&](const Frame& frame) { said.push_back(frame.type); };
+    events.lost = [&](const std::string& how, int) { lost = how; };
+    events.shell_said = [](const std::string&) {};
+    Poller poller;
+    const Inherited inherited;
+    Remote remote(poller, order, inherited, events);
+    remote.start();
+    const auto limit = Clock::now() + kLimit;
+    while (!remote.over() && Clock::now() < limit) {
+        poller.wait(std::min(remote.tick_at(), rollcall::monotonic_now() + rollcall::kMillisecond * 100));
+        remote.tick();
+    }
+    ::waitpid(remote.shell(), nullptr, 0);
+    EXPECT_EQ(said, std::vector<FrameType>{FrameType::agent_prepared});
+    EXPECT_TRUE(has(lost, "nothing was heard of it for 100ms")) << lost;
+    for (const char* const name : {"-hello", "-prepared"}) std::filesystem::remove(file + name);
+}
+
 /// A rank that is told of a loss may fail at once because of it. The launcher must see the cause before that.
 TEST(LauncherParts, AnAgentTellsTheExitOfARankBeforeItsLoss) {
     Order order;

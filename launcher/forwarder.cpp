@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "foundation/ends.hpp"
 #include "launcher/protocol.hpp"
 
 namespace rollcall::launcher {
@@ -31,10 +32,13 @@ void Forwarder::readable(const Name& name) {
     if (found == streams_.end() || !found->second.watched) return;
     Stream& stream = found->second;
     std::array<char, 65536> chunk;
-    const std::size_t room = std::min(chunk.size(), kStreamWindow - std::min(kStreamWindow, stream.ahead));
+    if (finishing_ && stream.rest == 0) return end(name);
+    std::size_t room = std::min(chunk.size(), kStreamWindow - std::min(kStreamWindow, stream.ahead));
+    if (finishing_) room = std::min(room, stream.rest);
     const ssize_t count = room == 0 ? 0 : ::read(stream.pipe.get(), chunk.data(), room);
     if (room > 0 && count > 0) {
         stream.ahead += static_cast<std::size_t>(count);
+        if (finishing_) stream.rest -= static_cast<std::size_t>(count);
         send_(encode_stream(FrameType::agent_output, name.first, name.second,
                             std::string_view(chunk.data(), static_cast<std::size_t>(count))));
     } else if (room > 0 && (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN))) {
@@ -68,11 +72,17 @@ void Forwarder::taken(int rank, bool error, std::size_t bytes) {
         stream.watched = true;
         poller_.add(stream.pipe.get(), EPOLLIN, [this, name](std::uint32_t) { readable(name); });
     }
-    if (finishing_) finish();
+    if (finishing_) read_rest();
 }
 
 void Forwarder::finish() {
     finishing_ = true;
+    // A process that SIGKILL has not ended may go on writing. So it is asked only once how much is there.
+    for (auto& [name, stream] : streams_) stream.rest = bytes_in(stream.pipe.get());
+    read_rest();
+}
+
+void Forwarder::read_rest() {
     std::vector<Name> names;
     for (const auto& [name, stream] : streams_) names.push_back(name);
     for (const auto& name : names) {

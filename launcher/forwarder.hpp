@@ -26,7 +26,8 @@ class Forwarder {
     void add(int rank, bool error, Descriptor pipe);
     /// The launcher has passed on this many bytes. If this is more than ever came, the stream has no reader any more.
     void taken(int rank, bool error, std::size_t bytes);
-    /// All writers are gone: no more than what the pipes hold now will come.
+    /// All writers are gone: no more than what the pipes hold now will come. A writer that cannot be ended may still be
+    /// there; what it writes from now on is lost.
     void finish();
     /// True when everything was sent.
     bool idle() const { return streams_.empty(); }
@@ -35,11 +36,13 @@ class Forwarder {
     struct Stream {
         Descriptor pipe;
         std::size_t ahead = 0;
+        std::size_t rest = 0;  // of the pipe, when all writers are gone
         bool watched = false;
     };
     using Name = std::pair<int, bool>;
 
     void readable(const Name& name);
+    void read_rest();
     void end(const Name& name);
 
     Poller& poller_;

@@ -18,6 +18,7 @@
 #include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
+#include "foundation/ends.hpp"
 #include "launcher/outlet.hpp"
 
 namespace rollcall::launcher {
@@ -76,6 +77,7 @@ struct Output::Source {
     bool fed = false;    // more data may be fed
     std::string unread;  // data that was fed while the sink was full
     std::string held;
+    std::size_t rest = 0;  // of the pipe, when all writers are gone
     Nanoseconds heard = 0;
     bool watched = false;
 
@@ -235,10 +237,12 @@ void Output::watch_all(Sink& sink) {
 void Output::readable(Source& source) {
     if (!source.pipe || !source.watched) return;
     std::array<char, 65536> chunk;
-    const ssize_t count = ::read(source.pipe.get(), chunk.data(), chunk.size());
+    const std::size_t most = finishing_ ? std::min(chunk.size(), source.rest) : chunk.size();
+    const ssize_t count = most > 0 ? ::read(source.pipe.get(), chunk.data(), most) : 0;
     if (count > 0) {
         source.held.append(chunk.data(), static_cast<std::size_t>(count));
         source.heard = monotonic_now();
+        if (finishing_) source.rest -= static_cast<std::size_t>(count);
         pump(source, false);
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN)) {
         close(source);
@@ -372,6 +376,10 @@ void Output::tick() {
 
 void Output::finish() {
     finishing_ = true;
+    for (const auto& source : sources_) {
+        // A process that SIGKILL has not ended may go on writing. So it is asked only once how much is there.
+        if (source->pipe) source->rest = bytes_in(source->pipe.get());
+    }
     for (const auto& source : sources_) {
         // Read until the pipe is empty, or until its sink takes no more and the poller must run first.
         while (source->pipe && source->watched) readable(*source);

@@ -62,7 +62,8 @@ class Output {
     Nanoseconds tick_at() const;
     /// Passes on what has waited long enough.
     void tick();
-    /// All writers are gone: no more than what the pipes hold now will come.
+    /// All writers are gone: no more than what the pipes hold now will come. A writer that cannot be ended may still be
+    /// there; what it writes from now on is lost.
     void finish();
     /// True when no output is waiting any more.
     bool idle() const;

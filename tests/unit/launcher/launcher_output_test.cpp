@@ -1,6 +1,7 @@
 #include "launcher/output.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -8,11 +9,13 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "foundation/clock.hpp"
+#include "launcher/forwarder.hpp"
 #include "launcher/poller.hpp"
 
 namespace rollcall::launcher {
@@ -114,6 +117,64 @@ TEST_F(LauncherOutput, WhatWaitedIsWrittenOnceAndInOrder) {
     EXPECT_TRUE(output_->idle());
     EXPECT_EQ(got.size(), fed + sent.size());
     EXPECT_TRUE(got == std::string(fed, 'L') + sent);
+}
+
+/// A process that SIGKILL has not ended, which writes without end until nobody reads, or until a time that only a failing test reaches.
+class EndlessWriter {
+  public:
+    EndlessWriter() {
+        int ends[2];
+        EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+        read_.reset(ends[0]);
+        ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        thread_ = std::thread([this, out = ends[1]] {
+            sigset_t broken;
+            ::sigemptyset(&broken);
+            ::sigaddset(&broken, SIGPIPE);
+            ::pthread_sigmask(SIG_BLOCK, &broken, nullptr);
+            const std::string line(1000, 'x');
+            const Nanoseconds until = deadline_after(std::chrono::seconds(5));
+            ssize_t written = 0;
+            while ((written = ::write(out, line.data(), line.size())) > 0 && monotonic_now() < until) {
+            }
+            was_told_ = written < 0;
+            ::close(out);
+        });
+    }
+    Descriptor take() { return std::move(read_); }
+    /// Waits for its end. Returns whether it ended because nobody reads.
+    bool was_told() {
+        thread_.join();
+        return was_told_;
+    }
+
+  private:
+    Descriptor read_;
+    bool was_told_ = false;
+    std::thread thread_;
+};
+
+TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepTheOutputOpen) {
+    const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    Poller poller;
+    Output output(poller, nowhere.get(), nowhere.get(), Output::Beginning(), "", [](int, bool, std::size_t) {});
+    EndlessWriter writer;
+    output.add(0, false, writer.take());
+    output.finish();
+    EXPECT_TRUE(output.idle());
+    EXPECT_TRUE(writer.was_told());
+}
+
+TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepAnAgent) {
+    EndlessWriter writer;
+    {
+        Poller poller;
+        Forwarder forwarder(poller, [](const Blob&) {});
+        forwarder.add(0, false, writer.take());
+        forwarder.finish();
+        EXPECT_TRUE(forwarder.idle()) << "it goes on when the launcher has taken what it has sent";
+    }
+    EXPECT_TRUE(writer.was_told());
 }
 
 }  // namespace

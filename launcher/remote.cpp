@@ -20,6 +20,7 @@
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/host_name.hpp"
 #include "foundation/units.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/node.hpp"
@@ -35,6 +36,11 @@ constexpr Nanoseconds kFirstPause = 100 * kMillisecond;
 /// link.
 constexpr Nanoseconds kLinkClosedBeforeDeath = 300 * kMillisecond;
 constexpr std::size_t kLongestShellText = 4096;
+/// A sentence about a shell has so much of the end of its standard output and error. A frame has room for both, and for the command. The end
+/// says more than the beginning, which is often a greeting.
+constexpr std::size_t kShownOutput = 200, kShownError = 500;
+/// A pipe holds no more pieces of a shell's standard error than this.
+constexpr int kMostPieces = 32;
 
 /// Messages of ssh after which another try will not help.
 constexpr const char* kHopeless[] = {
@@ -75,6 +81,16 @@ std::vector<std::string> split(const std::string& text) {
     return words;
 }
 
+/// Returns a text in one line, without its beginning if it is longer than `most`.
+std::string end_of(std::string text, std::size_t most) {
+    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+    if (text.size() > most) text = "..." + text.substr(text.size() - most);
+    std::replace(text.begin(), text.end(), '\n', ';');
+    std::replace_if(
+        text.begin(), text.end(), [](unsigned char one) { return one < ' '; }, ' ');
+    return text;
+}
+
 }  // namespace
 
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command) {
@@ -112,7 +128,7 @@ Remote::Remote(Poller& poller, Order order, const Inherited& inherited, Events e
       inherited_(inherited),
       events_(std::move(events)),
       retry_at_(kNever),
-      launch_until_(deadline_after(Timeout(order_.launch_timeout))),
+      launch_until_(kNever),
       closed_at_(kNever),
       random_(static_cast<std::minstd_rand::result_type>(monotonic_now() ^ ::getpid() ^ (host().index << 16))) {}
 
@@ -124,7 +140,7 @@ bool Remote::waits_to_start() const { return !over_ && !link_ && shell_ < 0 && (
 
 void Remote::start() {
     retry_at_ = kNever;
-    ++attempts_;
+    if (attempts_++ == 0) launch_until_ = deadline_after(Timeout(order_.launch_timeout));
     shell_text_.clear();
     shell_output_.clear();
     closed_how_.clear();
@@ -136,7 +152,8 @@ void Remote::start() {
 
     Ends ends = make_sockets(SOCK_STREAM);
     Ends errors = ends ? make_pipe() : Ends();
-    if (!errors) {
+    Ends start_errors = errors ? make_pipe() : Ends();
+    if (!start_errors) {
         throw Error(
             ErrorCode::bootstrap,
             fmt::format("the launcher cannot reach host {}: {}{}", host().name, std::strerror(errno),
@@ -144,6 +161,7 @@ void Remote::start() {
     }
     Descriptor ours = std::move(ends.first), its = std::move(ends.second);
     Descriptor error = std::move(errors.first), its_error = std::move(errors.second);
+    Descriptor start_error = std::move(start_errors.first), its_start_error = std::move(start_errors.second);
     const pid_t launcher = ::getpid();
     const pid_t child = ::fork();
     if (child == 0) {
@@ -160,8 +178,8 @@ void Remote::start() {
             }
             ::execvp(argv[0], argv.data());
         }
-        const std::string_view why = std::strerror(errno);
-        [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, why.data(), why.size());
+        const int why = errno;
+        [[maybe_unused]] const auto ignored = ::write(its_start_error.get(), &why, sizeof why);
         ::_exit(kExitNotFound);
     }
     if (child < 0) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}", std::strerror(errno)));
@@ -176,6 +194,8 @@ void Remote::start() {
         if (shell_output_.size() > kLongestShellText) shell_output_.erase(0, shell_output_.size() - kLongestShellText);
     });
     ::fcntl(error.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(start_error.get(), F_SETFL, O_NONBLOCK);
+    start_error_ = std::move(start_error);
     shell_error_ = std::move(error);
     poller_.add(shell_error_.get(), EPOLLIN, [this](std::uint32_t) { hear_shell(); });
 }
@@ -193,6 +213,7 @@ void Remote::said(const Frame& frame) {
             return;
         }
         connected_ = true;
+        start_error_.reset();
         take_shell_lines(false);
         // Until it has told that it is prepared, it sends no heartbeats: a slow file system may hold it up.
         link_->watch(order_.silence, std::max(order_.silence, order_.launch_timeout));
@@ -214,15 +235,15 @@ void Remote::closed(const std::string& how) {
     closed_at_ = how.starts_with("nothing was heard") ? monotonic_now() - kLinkClosedBeforeDeath : monotonic_now();
 }
 
-void Remote::hear_shell() {
+bool Remote::hear_shell() {
     std::array<char, 4096> chunk;
     const ssize_t count = ::read(shell_error_.get(), chunk.data(), chunk.size());
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
     if (count <= 0) {
         poller_.remove(shell_error_.get());
         shell_error_.reset();
         if (connected_) take_shell_lines(true);
-        return;
+        return false;
     }
     shell_text_.append(chunk.data(), static_cast<std::size_t>(count));
     if (connected_) {
@@ -230,6 +251,14 @@ void Remote::hear_shell() {
     } else if (shell_text_.size() > kLongestShellText) {
         shell_text_.erase(0, shell_text_.size() - kLongestShellText);
     }
+    return true;
+}
+
+std::string Remote::shell_words() const {
+    std::string output = end_of(shell_output_, kShownOutput);
+    const std::string error = end_of(shell_text_, kShownError);
+    if (!output.empty() && !error.empty()) output += ";";
+    return output + error;
 }
 
 void Remote::take_shell_lines(bool all) {
@@ -250,7 +279,8 @@ bool Remote::may_try_again(int status) const {
 
 void Remote::shell_ended(int status) {
     shell_ = -1;
-    if (shell_error_) hear_shell();
+    for (int i = 0; i < kMostPieces && shell_error_ && hear_shell(); ++i) {
+    }
     // The end of the shell may be seen before the last data of the agent. Take that data first.
     if (link_) link_->take();
     if (over_) return;
@@ -276,12 +306,12 @@ void Remote::shell_ended(int status) {
         }
         return;
     }
-    std::string text = shell_output_ + shell_text_;
-    while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-    std::replace(text.begin(), text.end(), '\n', ';');
-    std::replace_if(
-        text.begin(), text.end(), [](unsigned char one) { return one < ' '; }, ' ');
     const auto words = remote_command(order_.remote_shell, host().name, order_.command);
+    if (int why = 0; start_error_ && ::read(start_error_.get(), &why, sizeof why) == sizeof why) {
+        lose(fmt::format("could not be reached: `{}` cannot be started on host {}: {}", words.front(), host_name(), std::strerror(why)), 1);
+        return;
+    }
+    const std::string text = shell_words();
     const std::string end =
         WIFSIGNALED(status) ? "was killed by " + describe_signal(WTERMSIG(status)) : fmt::format("ended with code {}", WEXITSTATUS(status));
     const char* advice = "";
@@ -312,9 +342,9 @@ void Remote::give_up_start() {
     kill_shell();
 }
 
-Nanoseconds Remote::tick_at() const {
+Nanoseconds Remote::tick_at(bool may_start) const {
     if (over_) return kNever;
-    Nanoseconds until = std::min(retry_at_, connected_ ? kNever : launch_until_);
+    Nanoseconds until = std::min(may_start ? retry_at_ : kNever, connected_ ? kNever : launch_until_);
     if (link_) until = std::min(until, link_->tick_at());
     if (closed_at_ != kNever) until = std::min(until, closed_at_ + kLinkClosedBeforeDeath);
     return until;
@@ -331,7 +361,10 @@ void Remote::tick() {
     if (link_) link_->tick();
     if (over_) return;
     if (!connected_ && launch_until_ <= time) {
-        lose(fmt::format("has not answered within {}", exact_duration(order_.launch_timeout)), kExitTimeout);
+        const std::string text = shell_words();
+        lose(fmt::format("has not answered within {}{}{}", exact_duration(order_.launch_timeout),
+                         text.empty() ? "" : "; its remote shell has written: ", text),
+             kExitTimeout);
     } else if (closed_at_ != kNever && closed_at_ + kLinkClosedBeforeDeath <= time) {
         lose("was lost: " + closed_how_, kExitHostLost);
     }

@@ -84,7 +84,8 @@ class Remote {
     /// Expects nothing more of an agent that has not answered yet.
     void give_up_start();
 
-    Nanoseconds tick_at() const;
+    /// When tick() is due. `may_start`: or start().
+    Nanoseconds tick_at(bool may_start = true) const;
     void tick();
     /// Sends a heartbeat if one is due.
     void beat();
@@ -93,7 +94,9 @@ class Remote {
     void said(const Frame& frame);
     void closed(const std::string& how);
     void lose(const std::string& how, int code);
-    void hear_shell();
+    /// Returns false if there was nothing to read.
+    bool hear_shell();
+    std::string shell_words() const;
     void take_shell_lines(bool all);
     bool may_try_again(int status) const;
 
@@ -105,6 +108,7 @@ class Remote {
     std::unique_ptr<Link> link_;
     std::unique_ptr<Link> ended_link_;  // destroyed at the next tick: it may be calling
     Descriptor shell_error_;
+    Descriptor start_error_;    // gives the errno if the shell's program could not be started
     std::string shell_text_;    // of its standard error: an unfinished line, or all of it before the agent has answered
     std::string shell_output_;  // of its standard output, before the agent
     bool connected_ = false;

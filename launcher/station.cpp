@@ -274,7 +274,8 @@ void Station::step(Nanoseconds until) {
         ++connecting;
     }
     until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_, hub_.tick_at()});
-    for (const auto& remote : remotes_) until = std::min(until, remote->tick_at());
+    // One that waits for its turn starts when another one has connected or ended.
+    for (const auto& remote : remotes_) until = std::min(until, remote->tick_at(connecting < kMostConnecting));
     poller_.wait(until);
 
     const Nanoseconds time = monotonic_now();

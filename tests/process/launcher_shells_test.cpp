@@ -129,4 +129,31 @@ TEST(Shells, AnAgentsGuardMayBeStoppedForTheSilence) {
     EXPECT_EQ(result.code, 0) << result.error;
 }
 
+/// A greeting is often longer than what fits into one sentence, and the cause comes after it.
+TEST(Shells, ALongGreetingDoesNotHideTheCause) {
+    const std::string greeting = "i=0; while [ $i -lt 500 ]; do echo Only for those who may use it.; i=$((i+1)); done >&2";
+    const Result result = run({"--hosts", "a", "--agent", fmt::format("sh -c '{}; echo a: Permission denied >&2; exit 255' {{host}}", greeting),
+                               "true"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "who may use it.;a: Permission denied\n")) << result.error;
+    EXPECT_TRUE(has(result.error, "ended with code 255: ...")) << result.error;
+    EXPECT_EQ(count(result.error, "\n"), 1);
+}
+
+TEST(Shells, OneThatIsNotThereIsMissedOnTheHostThatStartsIt) {
+    const Result result = run({"--hosts", "a", "--agent", "no-such-shell", "true"});
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "host a could not be reached: `no-such-shell` cannot be started on host ")) << result.error;
+    EXPECT_TRUE(has(result.error, ": No such file or directory\n")) << result.error;
+}
+
+/// For example a question that nobody answers.
+TEST(Shells, WhatOneHasWrittenThatDoesNotAnswerIsTold) {
+    const std::string limit = "3s";  // it must have written by then, also on a busy machine
+    const Result result =
+        run({"--hosts", "a", "--launch-timeout", limit, "--agent", "sh -c 'echo Password: >&2; exec sleep 1000' {host}", "true"});
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "host a has not answered within 3s; its remote shell has written: Password:\n")) << result.error;
+}
+
 }  // namespace

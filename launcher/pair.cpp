@@ -119,8 +119,8 @@ class Changes {
     // signal before this call ends the guard too, but nothing has been started then.
     ::setpgid(0, 0);
     // The front passes signals on. A signal that also reaches the guard must not count twice. The guard must not be stopped because it
-    // writes to the terminal or reads from it, either.
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGTTIN, SIGTTOU, SIGTSTP}) {
+    // writes to the terminal or reads from it, either. Without SIGPIPE and SIGXFSZ (ulimit -f), a write that fails is an error.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ, SIGTTIN, SIGTTOU, SIGTSTP}) {
         guarded.inherited.change(signal, SIG_IGN);
     }
     guarded.inherited.raise_files();
@@ -166,8 +166,8 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     }
     guarded.commands.reset();
     guarded.front.reset();
-    // If the guard dies and no process reads our standard error, we must still end the job. (The ranks get what guarded.inherited has.)
-    changes.inherited.change(SIGPIPE, SIG_IGN);
+    // If the guard dies and our standard error takes nothing, we must still end the job. (The ranks get what guarded.inherited has.)
+    for (const int signal : {SIGPIPE, SIGXFSZ}) changes.inherited.change(signal, SIG_IGN);
     const Descriptor ended = open_process(process);
 
     Nanoseconds stopped_until = kNever, hung_up_until = kNever, wake_at = deadline_after(options.limit);

@@ -68,4 +68,24 @@ TEST(LauncherOutput, ThatASignalCutsShortIsNotASuccess) {
     EXPECT_TRUE(has(result.error, "the launcher got signal 15 (Terminated)")) << result.error;
 }
 
+/// A shell's ulimit -f. The ranks write to a pipe, so it is the launcher that reaches the limit.
+TEST(LauncherOutput, ThatReachesTheLimitOfFileSizesIsAFailure) {
+    const std::string path = fmt::format("{}/rollcall-output-limit-{}", testing::TempDir(), ::getpid());
+    Launched::Given given;
+    given.output = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    rlimit before{};
+    ::getrlimit(RLIMIT_FSIZE, &before);
+    rlimit small = before;
+    small.rlim_cur = 10000;
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);  // the job inherits it
+    Launched job({"-n", "1", "head", "-c", "20000", "/dev/zero"}, given);
+    ::setrlimit(RLIMIT_FSIZE, &before);
+    const Result result = job.finish();
+    ::close(given.output);
+    EXPECT_EQ(std::filesystem::file_size(path), 10000u);
+    std::filesystem::remove(path);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "rollcall run: standard output cannot be written: File too large")) << result.error;
+}
+
 }  // namespace

@@ -385,6 +385,7 @@ int Job::finish_job() {
     output_.end_fed();
     output_.finish();
     while (!output_.idle() && monotonic_now() < flush_until_) tick();
+    if (output_.idle()) output_.check_files();
     if (!output_.failure().empty()) {
         if (!failure_is_said_) say(output_.failure());
         if (code_ == 0) code_ = 1;

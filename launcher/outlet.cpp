@@ -82,6 +82,13 @@ int Outlet::flush() {
     return 0;
 }
 
+int Outlet::check_file() const {
+    if (kind_ != file || descriptor_ < 0) return 0;
+    // Other processes have the same file open, so it is a copy that is closed: the kernel writes out what is waiting at each close.
+    const int copy = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, 0);
+    return copy < 0 || ::close(copy) == 0 || errno == EINTR ? 0 : errno;
+}
+
 void Outlet::close() {
     waiting_.clear();
     written_ = 0;

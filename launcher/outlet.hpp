@@ -29,6 +29,9 @@ class Outlet {
     std::size_t size() const { return waiting_.size() - written_; }
     /// Writes as much as the stream takes. Returns the errno of a failure, or 0.
     int flush();
+    /// Returns the errno that closing a file would give, or 0. Some file systems (NFS) write only then, and only then say that they are
+    /// full.
+    int check_file() const;
     /// Drops the bytes that are not written.
     void close();
 

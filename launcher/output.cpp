@@ -386,6 +386,12 @@ void Output::finish() {
     }
 }
 
+void Output::check_files() {
+    for (const auto& sink : sinks_) {
+        if (const int error = sink->broken ? 0 : sink->outlet.check_file()) broken(*sink, error);
+    }
+}
+
 bool Output::idle() const {
     for (const auto& source : sources_) {
         if (source->open() || !source->held.empty() || !source->unread.empty()) return false;

@@ -67,6 +67,8 @@ class Output {
     void finish();
     /// True when no output is waiting any more.
     bool idle() const;
+    /// Asks the files that all output is in whether it is there. Call this when idle() is true.
+    void check_files();
     /// Not empty when the output could not be written, other than because its reader is gone.
     const std::string& failure() const { return failure_; }
 

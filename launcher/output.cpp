@@ -1,6 +1,5 @@
 #include "launcher/output.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
@@ -9,17 +8,14 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
 #include <limits>
-
-#include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
 #include "launcher/outlet.hpp"
+#include "launcher/output_directory.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -34,15 +30,6 @@ constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 
 /// Told as what has been taken of a stream, it says that nobody reads the stream any more.
 constexpr std::size_t kNoReader = std::numeric_limits<std::int64_t>::max();
-
-/// Returns why no file can be made in this directory, or 0. Only an attempt shows it: root may write to directories that take no files.
-int check_directory(const std::string& directory) {
-    std::string path = directory + "/.rollcall-XXXXXX";
-    const Descriptor made(::mkostemp(path.data(), O_CLOEXEC));
-    if (!made) return errno;
-    ::unlink(path.c_str());
-    return 0;
-}
 
 /// Returns, for example, "14:03:07.250 ".
 std::string time_of_day() {
@@ -86,20 +73,7 @@ struct Output::Source {
 
 Output::Output(Poller& poller, int out, int error, Beginning beginning, std::string directory, Taken taken)
     : poller_(poller), beginning_(beginning), directory_(std::move(directory)), taken_(std::move(taken)) {
-    if (!directory_.empty()) {
-        std::error_code failed;
-        // The path is made absolute, because this process may change its directory before the ranks start and the files are opened.
-        directory_ = std::filesystem::absolute(directory_, failed).string();
-        std::filesystem::create_directories(directory_, failed);
-        if (failed) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--output-directory '{}' cannot be made: {}", directory_, failed.message()));
-        }
-        if (const int reason = check_directory(directory_)) {
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--output-directory '{}' takes no files: {}", directory_, std::strerror(reason)));
-        }
-    }
+    if (!directory_.empty()) directory_ = make_output_directory(directory_);
     struct stat first {};
     struct stat second {};
     const bool same = ::fstat(out, &first) == 0 && ::fstat(error, &second) == 0 && first.st_dev == second.st_dev &&

@@ -23,6 +23,8 @@ namespace {
 /// After this silence an unfinished line is passed on. The time is long for a program that writes a line in pieces, and short for a user
 /// that waits for a prompt.
 constexpr Nanoseconds kMoment = 300 * kMillisecond;
+/// An unfinished line that goes on and on without such a silence is passed on when its first byte has waited for this long.
+constexpr Nanoseconds kLongestHeld = 1000 * kMillisecond;
 /// A longer line is passed on in pieces. No more than this is held for each stream of each rank.
 constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;
 /// While this much waits to be written, the ranks' pipes are not read.
@@ -38,6 +40,16 @@ std::string time_of_day() {
     tm local{};
     ::localtime_r(&now.tv_sec, &local);
     return fmt::format("{:02}:{:02}:{:02}.{:03} ", local.tm_hour, local.tm_min, local.tm_sec, now.tv_nsec / 1'000'000);
+}
+
+/// The length of what is finished: lines, and pieces of a line that a carriage return ends (a progress bar). Whether a carriage return at
+/// the very end belongs to a newline is not known yet.
+std::size_t finished_part(std::string_view held) {
+    auto end = held.find_last_of("\r\n");
+    if (end != std::string_view::npos && end + 1 == held.size() && held.back() == '\r') {
+        end = end == 0 ? std::string_view::npos : held.find_last_of("\r\n", end - 1);
+    }
+    return end == std::string_view::npos ? 0 : end + 1;
 }
 
 }  // namespace
@@ -66,9 +78,17 @@ struct Output::Source {
     std::string held;
     std::size_t rest = 0;  // of the pipe, when all writers are gone
     Nanoseconds heard = 0;
+    Nanoseconds since = 0;  // the first byte of `held` has waited since then
     bool watched = false;
 
     bool open() const { return pipe || fed; }
+    void hold(std::string_view bytes) {
+        heard = monotonic_now();
+        if (held.empty()) since = heard;
+        held.append(bytes);
+    }
+    /// When it has waited long enough.
+    Nanoseconds due() const { return held.empty() ? heard + kMoment : std::min(heard + kMoment, since + kLongestHeld); }
 };
 
 Output::Output(Poller& poller, int out, int error, Beginning beginning, std::string directory, Taken taken)
@@ -144,8 +164,7 @@ void Output::feed(int rank, bool error, std::string_view bytes) {
 
 void Output::read_fed(Source& source) {
     const std::size_t bytes = source.unread.size();
-    source.held.append(std::exchange(source.unread, {}));
-    source.heard = monotonic_now();
+    source.hold(std::exchange(source.unread, {}));
     if (source.fed && bytes > 0) taken_(source.rank, source.error, bytes);
     pump(source, !source.fed);
 }
@@ -189,7 +208,7 @@ void Output::watch(Source& source) {
     const bool wanted = !sink.full() && !waits_for_other;
     if (wanted == source.watched) return;
     source.watched = wanted;
-    if (wanted) source.heard = monotonic_now();  // it was silent because this process did not read
+    if (wanted) source.heard = source.since = monotonic_now();  // it was silent because this process did not read
     if (!source.pipe) {
         if (wanted && (!source.unread.empty())) read_fed(source);
         return;
@@ -214,8 +233,7 @@ void Output::readable(Source& source) {
     const std::size_t most = finishing_ ? std::min(chunk.size(), source.rest) : chunk.size();
     const ssize_t count = most > 0 ? ::read(source.pipe.get(), chunk.data(), most) : 0;
     if (count > 0) {
-        source.held.append(chunk.data(), static_cast<std::size_t>(count));
-        source.heard = monotonic_now();
+        source.hold({chunk.data(), static_cast<std::size_t>(count)});
         if (finishing_) source.rest -= static_cast<std::size_t>(count);
         pump(source, false);
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN)) {
@@ -233,8 +251,7 @@ void Output::pump(Source& source, bool all) {
     }
     if (sink.owner != nullptr && sink.owner != &source) return;  // the turn of this source comes when the owner's line has ended
     all = all || (!source.open() && source.unread.empty());
-    const auto newline = source.held.rfind('\n');
-    const std::size_t lines = newline == std::string::npos ? 0 : newline + 1;
+    const std::size_t lines = finished_part(source.held);
     const std::size_t partial = source.held.size() - lines;
     const bool goes_on = partial > kLongestHeldLine || (sink.owner == &source && lines == 0);
     const std::size_t take = all || goes_on ? source.held.size() : lines;
@@ -243,6 +260,7 @@ void Output::pump(Source& source, bool all) {
     // right before the write.
     const std::string passed = source.held.substr(0, take);
     source.held.erase(0, take);
+    if (take > 0) source.since = source.heard;  // what is left came last
     const bool releases = sink.owner == &source && (all || (take > 0 && finished));
     if (!finished && !all) sink.owner = &source;
     if (take > 0) emit(source, passed);
@@ -330,18 +348,18 @@ Nanoseconds Output::tick_at() const {
     Nanoseconds due = kNever;
     for (const auto& source : sources_) {
         if (!source->watched) continue;
-        if (!source->held.empty() || source->sink->owner == source.get()) due = std::min(due, source->heard + kMoment);
+        if (!source->held.empty() || source->sink->owner == source.get()) due = std::min(due, source->due());
     }
     return due;
 }
 
 void Output::tick() {
-    const Nanoseconds moment = monotonic_now() - kMoment;
+    const Nanoseconds time = monotonic_now();
     for (const auto& source : sources_) {
-        if (!source->watched || source->heard > moment) continue;
+        if (!source->watched || source->due() > time) continue;
         Sink& sink = *source->sink;
         if (sink.owner != nullptr && sink.owner != source.get()) {
-            source->heard = monotonic_now();  // it waits once more for the owner's turn to end
+            source->heard = source->since = monotonic_now();  // it waits once more for the owner's turn to end
         } else if (!source->held.empty() || sink.owner == source.get()) {
             pump(*source, true);
         }

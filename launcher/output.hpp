@@ -20,8 +20,9 @@ namespace rollcall::launcher {
 /// Passes on the output of the ranks: every byte once, in the order of each stream. A line of one rank does not come
 /// within a line of another one, unless that one pauses within its line.
 ///
-/// A line is held until its end has come. An unfinished line is passed on when its rank exits, or when nothing more
-/// of it has come for a moment (a prompt). A very long line is passed on in pieces, while the other ranks wait, until
+/// A line is held until its end has come. A carriage return ends it too, as in a progress bar. An unfinished line is
+/// passed on when its rank exits, when nothing more of it has come for a moment (a prompt), or when its beginning has
+/// waited for a second. A very long line is passed on in pieces, while the other ranks wait, until
 /// it ends or pauses for a moment. What comes after an unfinished line of another rank follows it without a break;
 /// with tags it begins on a line of its own.
 ///

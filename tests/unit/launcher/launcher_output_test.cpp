@@ -68,6 +68,32 @@ TEST_F(LauncherOutput, ALineInPiecesStaysWhole) {
     EXPECT_EQ(written(), "line\nline\nonetwothree\nline\n");
 }
 
+/// As a progress bar, which may be rewritten more often than a pause could be seen.
+TEST_F(LauncherOutput, ACarriageReturnEndsAPiece) {
+    feed(0, "10%\r");
+    EXPECT_EQ(written(), "") << "a newline may follow";
+    feed(0, "20%\r");
+    EXPECT_EQ(written(), "10%\r");
+    feed(1, "line\r\n");
+    feed(0, "30%");
+    EXPECT_EQ(written(), "line\r\n20%\r");
+    feed(0, "\r\n");
+    EXPECT_EQ(written(), "30%\r\n");
+}
+
+/// Its beginning is passed on after a second, though its writer never pauses.
+TEST_F(LauncherOutput, ALineThatGoesOnAndOnIsShown) {
+    const Nanoseconds until = deadline_after(std::chrono::seconds(20));
+    std::string shown;
+    while (shown.empty() && monotonic_now() < until) {
+        feed(0, ".");
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        if (output_->tick_at() <= monotonic_now()) output_->tick();
+        shown = written();
+    }
+    EXPECT_FALSE(shown.empty());
+}
+
 TEST_F(LauncherOutput, AVeryLongLineKeepsTheOthersWaiting) {
     const std::string piece(70000, 'L');
     feed(0, piece);

@@ -1,9 +1,11 @@
 #include "launcher/command.hpp"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
@@ -274,6 +276,13 @@ Exit code: 0, or that of the first process that failed (128 + n if signal n kill
 the command; 1 if the job could not begin, for example because a host cannot be reached, or if its output could not be
 written; 2 for wrong usage.)";
 
+/// A shell ends its script or loop at Ctrl-C only if the command was ended by the signal. Its `$?` is 130 in both cases.
+void end_by_interrupt() {
+    std::fflush(nullptr);
+    ::signal(SIGINT, SIG_DFL);
+    ::raise(SIGINT);
+}
+
 }  // namespace
 
 void add_run_command(usage::Command& root, int& exit_code) {
@@ -336,10 +345,13 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->footer(kFooter);
     run_command->callback([run_command, words, &exit_code] {
         const LaunchOptions options = options_from(*words, run_command->remaining());
-        if (words->dry_run)
+        if (words->dry_run) {
             fmt::print("{}", describe(options));
-        else
-            exit_code = launcher::run(options);
+            return;
+        }
+        bool interrupted = false;
+        exit_code = launcher::run(options, &interrupted);
+        if (interrupted && exit_code == 128 + SIGINT) end_by_interrupt();
     });
 
     usage::Command* const agent_command = root.add_subcommand("agent", "What `rollcall run` starts on other hosts");

@@ -192,7 +192,7 @@ std::string describe(const LaunchOptions& options) {
     return text + ways;
 }
 
-int run(const LaunchOptions& options) {
+int run(const LaunchOptions& options, bool* interrupted) {
     Order order = make_order(options);
     for (std::size_t i = 1; i < order.hosts.size(); ++i)
         remote_command(order.remote_shell, order.hosts[i].name, order.command);  // it may refuse the words
@@ -200,6 +200,7 @@ int run(const LaunchOptions& options) {
     // A guard that is stopped cannot end the job. Agents hear nothing of a stopped guard, and end their ranks.
     pair.stopped = options.silence;
     pair.limit = options.timeout;
+    pair.interrupted = interrupted;
     return run_guarded(
         [&](Guarded& guarded) {
             Poller poller;

@@ -89,9 +89,9 @@ inline constexpr int kExitNotFound = 127;
 ///
 /// While run() runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n, and a second one
 /// kills it. SIGTSTP stops the whole job, and SIGCONT lets it go on. SIGUSR1 and SIGUSR2 are passed to the ranks.
-/// Call it from one thread at a time, and start no other child processes meanwhile. Throws Error{invalid_argument,
-/// bootstrap}.
-int run(const LaunchOptions& options);
+/// Call it from one thread at a time, and start no other child processes meanwhile. If `interrupted` is not null, it is set
+/// to true when SIGINT came. Throws Error{invalid_argument, bootstrap}.
+int run(const LaunchOptions& options, bool* interrupted = nullptr);
 
 /// Describes for people what run() would start, and where: the map, each program, and how other hosts are reached.
 /// Nothing is started. The processors of bound ranks are known for this host only. Throws as run().

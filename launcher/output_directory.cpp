@@ -36,8 +36,7 @@ std::string make_output_directory(const std::string& directory) {
         throw Error(ErrorCode::invalid_argument, fmt::format("--output-directory '{}' cannot be made: {}", path, failed.message()));
     }
     if (const int reason = check_directory(path)) {
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--output-directory '{}' takes no files: {}", path, std::strerror(reason)));
+        throw Error(ErrorCode::invalid_argument, fmt::format("--output-directory '{}' takes no files: {}", path, std::strerror(reason)));
     }
     return path;
 }

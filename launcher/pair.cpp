@@ -204,6 +204,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
                 ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
             } else if (const Nanoseconds time = monotonic_now(); number != asked || time >= same_until) {
                 asked = number;
+                if (number == SIGINT && options.interrupted != nullptr) *options.interrupted = true;
                 same_until = time + kSameRequest;
                 ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
             }

@@ -32,6 +32,8 @@ struct PairOptions {
     const std::atomic<Nanoseconds>* shared_stopped = nullptr;
     /// After this time the guard is to end the job. If it is stopped then, the front lets it go on.
     Timeout limit = kForever;
+    /// If not null, it is set to true when SIGINT was passed to the guard.
+    bool* interrupted = nullptr;
 };
 
 /// Forks a guard that runs `body` and exits with its result, and returns that result. `body` starts the job's

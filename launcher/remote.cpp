@@ -36,8 +36,8 @@ constexpr Nanoseconds kFirstPause = 100 * kMillisecond;
 /// link.
 constexpr Nanoseconds kLinkClosedBeforeDeath = 300 * kMillisecond;
 constexpr std::size_t kLongestShellText = 4096;
-/// A sentence about a shell has so much of the end of its standard output and error. A frame has room for both, and for the command. The end
-/// says more than the beginning, which is often a greeting.
+/// A sentence about a shell has so much of the end of its standard output and error. A frame has room for both, and for the command. The
+/// end says more than the beginning, which is often a greeting.
 constexpr std::size_t kShownOutput = 200, kShownError = 500;
 /// A pipe holds no more pieces of a shell's standard error than this.
 constexpr int kMostPieces = 32;

@@ -78,7 +78,8 @@ inline Words lines_of(const std::string& text) {
 }
 
 struct Result {
-    int code = -1;  ///< As a shell gives it.
+    int code = -1;   ///< As a shell gives it.
+    int signal = 0;  ///< That ended the command itself.
     std::string out;
     std::string error;
 };
@@ -184,6 +185,7 @@ class Launched {
         EXPECT_TRUE(ended) << "the launcher did not end; so far: " << result_.out << result_.error;
         if (ended) {
             process_ = -1;
+            result_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
             result_.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
         }
         return result_;

@@ -30,9 +30,11 @@ TEST(Launcher, SignalsEndTheJob) {
         job.signal(signal);
         const Result result = job.finish();
         EXPECT_EQ(result.code, 128 + signal);
+        EXPECT_EQ(result.signal, signal == SIGINT ? SIGINT : 0);
         EXPECT_TRUE(has(result.error, "the launcher got signal"));
         EXPECT_TRUE(job.left().empty());
     }
+    EXPECT_EQ(run({"-n", "1", "sh", "-c", "kill -INT $$"}).signal, 0) << "a signal to a rank is none to the command";
 }
 
 TEST(Launcher, ASecondSignalKillsAtOnce) {

@@ -132,8 +132,8 @@ TEST(Shells, AnAgentsGuardMayBeStoppedForTheSilence) {
 /// A greeting is often longer than what fits into one sentence, and the cause comes after it.
 TEST(Shells, ALongGreetingDoesNotHideTheCause) {
     const std::string greeting = "i=0; while [ $i -lt 500 ]; do echo Only for those who may use it.; i=$((i+1)); done >&2";
-    const Result result = run({"--hosts", "a", "--agent", fmt::format("sh -c '{}; echo a: Permission denied >&2; exit 255' {{host}}", greeting),
-                               "true"});
+    const Result result =
+        run({"--hosts", "a", "--agent", fmt::format("sh -c '{}; echo a: Permission denied >&2; exit 255' {{host}}", greeting), "true"});
     EXPECT_EQ(result.code, 1);
     EXPECT_TRUE(has(result.error, "who may use it.;a: Permission denied\n")) << result.error;
     EXPECT_TRUE(has(result.error, "ended with code 255: ...")) << result.error;

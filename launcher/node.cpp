@@ -24,6 +24,7 @@
 #include "launcher/descendants.hpp"
 #include "launcher/program.hpp"
 #include "launcher/rank_input.hpp"
+#include "runtime/topology/binding.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -313,10 +314,26 @@ std::vector<std::pair<pid_t, int>> Node::reap() {
     return others;
 }
 
-void Node::exited(Rank& rank, int status) {
-    for (std::array<int, 2> report{}; ::read(report_.get(), report.data(), sizeof report) == sizeof report;) {
-        not_started_[report[0]] = report[1];
+void Node::explain(const Rank& rank, const SpawnFailure& failure, Exit& exit) const {
+    exit.code = 1;
+    switch (failure.step) {
+        case SpawnFailure::Step::descriptors:
+            exit.how = fmt::format("could not get its input and output: {}", std::strerror(failure.error));
+            return;
+        case SpawnFailure::Step::binding:
+            exit.how = fmt::format("cannot be bound to CPUs {}: {}; --bind-to none starts it on those that are left",
+                                   runtime::format_cpus(preparation_.processors[static_cast<std::size_t>(rank.order->local_rank)]),
+                                   std::strerror(failure.error));
+            return;
+        case SpawnFailure::Step::program: break;
     }
+    const auto fault = explain_exec_failure(preparation_.programs[static_cast<std::size_t>(rank.order->application)], failure.error);
+    exit.how = fmt::format("could not start '{}': {}", *rank.program, fault.why);
+    exit.code = fault.code;
+}
+
+void Node::exited(Rank& rank, int status) {
+    for (SpawnFailure failure; ::read(report_.get(), &failure, sizeof failure) == sizeof failure;) not_started_[failure.rank] = failure;
     Exit exit;
     exit.rank = rank.number();
     exit.joined = rank.joined;
@@ -328,9 +345,7 @@ void Node::exited(Rank& rank, int status) {
         exit.how = "was killed by " + describe_signal(WTERMSIG(status));
         exit.code = 128 + WTERMSIG(status);
     } else if (const auto failed = not_started_.find(rank.number()); failed != not_started_.end()) {
-        const auto fault = explain_exec_failure(preparation_.programs[static_cast<std::size_t>(rank.order->application)], failed->second);
-        exit.how = fmt::format("could not start '{}': {}", *rank.program, fault.why);
-        exit.code = fault.code;
+        explain(rank, failed->second, exit);
     } else if (WEXITSTATUS(status) != 0) {
         exit.code = WEXITSTATUS(status);
         exit.how = fmt::format("exited with code {}", exit.code);

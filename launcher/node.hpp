@@ -93,6 +93,7 @@ class Node {
     void send(Rank& rank);
     void prepare_start(std::vector<Descriptor>& kept);
     void exited(Rank& rank, int status);
+    void explain(const Rank& rank, const SpawnFailure& failure, Exit& exit) const;
 
     Poller& poller_;
     Events& events_;
@@ -105,7 +106,7 @@ class Node {
     Descriptor report_write_;
     Preparation preparation_;
     std::map<int, std::unique_ptr<Rank>> ranks_;
-    std::map<int, int> not_started_;  // by rank: the errno of its exec
+    std::map<int, SpawnFailure> not_started_;  // by rank
     std::set<pid_t> spared_;
     int living_ = 0;
 };

@@ -110,16 +110,21 @@ pid_t spawn(const Spawn& what) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launcher) ::_exit(128 + SIGKILL);  // the launcher died before prctl()
+    SpawnFailure failure{what.rank, 0, SpawnFailure::Step::descriptors};
     bool ready = place(what.input, STDIN_FILENO) && place(what.output, STDOUT_FILENO) && place(what.error, STDERR_FILENO) &&
                  ::fcntl(what.bootstrap, F_SETFD, 0) == 0;
-    if (ready && set != nullptr) ready = ::sched_setaffinity(0, set_size, set) == 0;
+    if (ready && set != nullptr) {
+        failure.step = SpawnFailure::Step::binding;
+        ready = ::sched_setaffinity(0, set_size, set) == 0;
+    }
     if (ready) {
+        failure.step = SpawnFailure::Step::program;
         what.inherited->restore();
         // execvpe() is not used, because it hands a file that the kernel does not know to /bin/sh.
         ::execve(what.path, argv.data(), environment.data());
     }
-    const int report[2] = {what.rank, errno};
-    [[maybe_unused]] const auto ignored = ::write(what.report, report, sizeof report);
+    failure.error = errno;
+    [[maybe_unused]] const auto ignored = ::write(what.report, &failure, sizeof failure);
     ::_exit(127);
 }
 

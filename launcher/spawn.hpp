@@ -37,6 +37,14 @@ struct Found {
 };
 Found find_program(const std::string& name, const std::vector<std::string>& environment);
 
+/// What the child says when it cannot start the program of a rank.
+struct SpawnFailure {
+    enum class Step : int { descriptors, binding, program };
+    int rank = 0;
+    int error = 0;  ///< errno
+    Step step = Step::program;
+};
+
 /// Everything that is needed to start the process of a rank. The caller keeps the descriptors.
 struct Spawn {
     const char* path = nullptr;
@@ -46,7 +54,7 @@ struct Spawn {
     int output = -1;
     int error = -1;
     int bootstrap = -1;  ///< Passed on under its own number.
-    int report = -1;     ///< Close-on-exec; gets `rank` and errno, as two ints, when the program cannot be started.
+    int report = -1;     ///< Close-on-exec; gets a SpawnFailure when the program cannot be started.
     int rank = 0;
     std::vector<int> processors;  ///< Those that the rank may use; empty: as the launcher.
     const Inherited* inherited = nullptr;

@@ -13,6 +13,10 @@ namespace {
 using transport::Bytes;
 using transport::ConstBytes;
 
+/// Between two ranks, contributions up to this size are combined where their publisher has copied them: two copies within a cache take less
+/// time than one that the kernel makes.
+constexpr std::uint64_t kLeastToReadPrivate = 128 << 10;
+
 /// The step of the messages that carry data for which there is no room.
 std::uint64_t step_of(int to) { return to == kEverybody ? kPublishedStep + 1 : kPublishedStep; }
 
@@ -39,9 +43,12 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     const bool is_aside = !any_order && rank > 0;
     // Between two ranks everything has one reader. It copies long data straight from the other rank's memory, instead of data that the
     // other rank has copied for it.
-    const bool reads_private = parts.in_place == InPlace::anywhere && n == 2 && any_order;
-    const InPlace in_place = parts.in_place == InPlace::anywhere && !reads_private ? InPlace::shared : parts.in_place;
-    const bool needs_aside = is_aside || (reads_private && own.data == mine.data && own.size > runtime::kLeastPrivate);
+    const bool is_pair = parts.in_place == InPlace::anywhere && n == 2 && any_order;
+    const auto in_place_of = [&](std::uint64_t size) {
+        if (is_pair && size > kLeastToReadPrivate) return InPlace::anywhere;
+        return parts.in_place == InPlace::anywhere ? InPlace::shared : parts.in_place;
+    };
+    const bool needs_aside = is_aside || (own.data == mine.data && in_place_of(own.size) == InPlace::anywhere);
     const Scratch aside(needs_aside ? own.size : 0, mine);
     const Bytes sum = is_aside ? aside.bytes() : own;
 
@@ -51,7 +58,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     for (int i = 1; i < n; ++i) {
         const int other = (rank + i) % n;
         if (const ConstBytes brought = parts.brought(other); brought.size > 0)
-            outgoing.emplace_back(op, other, brought, Publisher::leaves, in_place);
+            outgoing.emplace_back(op, other, brought, Publisher::leaves, in_place_of(brought.size));
     }
     int next = 0;  // the next rank, where the order of ranks matters
     std::size_t combined = 0;
@@ -63,7 +70,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.emplace_back(op, other, true, parts.others(other));
     // The first operand is combined with this rank's own elements where they stand, if there is no other one.
     ConstBytes left = sum;
-    if (reads_private)
+    if (is_pair)
         left = mine;
     else if (has_part && any_order)
         co_await copy_own(op, own, mine);
@@ -98,7 +105,8 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         }
         if (!has_shown && combined == expected) {
             has_shown = true;
-            if (parts.others) outgoing.emplace_back(op, kEverybody, own, Publisher::leaves, reads_private ? in_place : InPlace::nothing);
+            if (parts.others)
+                outgoing.emplace_back(op, kEverybody, own, Publisher::leaves, is_pair ? in_place_of(own.size) : InPlace::nothing);
         }
         if (has_shown && all_done()) break;
         co_await op.until(can_go_on);

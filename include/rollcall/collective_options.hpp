@@ -28,9 +28,9 @@ struct CollectiveOptions {
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
     /// False: it may end when its data has been copied, before the data has left. If the operation fails later, the next call on the
-    /// communicator or Job::finalize() reports it. True: the call ends when the data has left this rank. A copy in
-    /// the memory that the ranks of a node share has left. Data in a Memory (memory.hpp) is not copied then on its way to ranks of the same
-    /// node: they read it where it is, and the call ends when they have.
+    /// communicator or Job::finalize() reports it. True: the call ends when the data has left this rank. Data has left, too, when it has
+    /// been copied into the memory that the ranks of a node share. Data in a Memory (memory.hpp) is not copied for ranks of the same node:
+    /// they read it where it is, and the call ends when all of them have read it.
     bool until_delivered = false;
 };
 

@@ -71,11 +71,11 @@ class ROLLCALL_EXPORT Job {
     std::string transport_description() const;
 
     /// Allocates memory that the other ranks of the node can read. Some calls then need no copy of what they send from it (Memory says
-    /// which). It is memory of the transport, and data in it is copied as usual, in two cases: if ranks share no memory
-    /// (ROLLCALL_NODE_MEMORY), and if all that this process has allocated, including what it has freed, is above the limit of file sizes
-    /// (ulimit -f). The content is undefined. Memory comes in whole pages, and the first use of a page costs more than later ones. So
-    /// allocate it once, for large buffers that are used often. Not collective, and any thread may call it. Throws Error{state} if there is
-    /// no memory, and after finalize().
+    /// which). In two cases the memory comes from the transport instead, and data in it is copied as usual: the ranks share no memory
+    /// (ROLLCALL_NODE_MEMORY), or this process would have allocated more than the limit of file sizes allows (ulimit -f). Memory that was
+    /// freed counts for that limit. The content is undefined. Memory comes in whole pages, and the first use of a page costs more than
+    /// later ones. So allocate it once, for large buffers that are used often. Not collective, and any thread may call it. Throws
+    /// Error{state} if there is no memory, and after finalize().
     Memory allocate(std::uint64_t bytes);
 
     // --- time ---------------------------------------------------------------------------------------------------------

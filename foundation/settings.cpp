@@ -312,9 +312,8 @@ constexpr std::size_t kLongName = 8;
 
 std::string in_capitals(std::string_view text) {
     std::string capitals(text);
-    for (char& letter : capitals) {
+    for (char& letter : capitals)
         if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
-    }
     return capitals;
 }
 

@@ -11,6 +11,9 @@ namespace rollcall::transport {
 /// What was copied until then is of no use.
 bool read_memory(std::int32_t process, std::uint64_t address, void* into, std::uint64_t size);
 
+/// Whether the process has no memory any more: it is ending, or is gone. False where that cannot be found out.
+bool is_ending(std::int32_t process) noexcept;
+
 /// Why processes of one user cannot read each other's memory here, in a few words. Empty: nothing is known to forbid it.
 std::string why_memory_cannot_be_read();
 

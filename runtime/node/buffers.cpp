@@ -4,11 +4,11 @@
 #include <new>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "foundation/kernel.hpp"
+#include "runtime/node/process_file.hpp"
 
 namespace rollcall::runtime::node {
 namespace {
@@ -77,7 +77,7 @@ Mappings::Mapping::~Mapping() { ::munmap(const_cast<std::byte*>(memory_), length
 std::shared_ptr<const Mappings::Mapping> Mappings::map(const Reference& reference) {
     const Place key(reference.process, reference.file, reference.begin);
     if (const auto found = mappings_.find(key); found != mappings_.end()) return found->second;
-    const int file = ::open(fmt::format("/proc/{}/fd/{}", reference.process, reference.file).c_str(), O_RDONLY | O_CLOEXEC);
+    const int file = open_file_of(reference.process, reference.file, O_RDONLY);
     if (file < 0) return nullptr;
     void* const memory = ::mmap(nullptr, reference.length, PROT_READ, MAP_SHARED, file, static_cast<off_t>(reference.begin));
     const int reason = errno;

@@ -14,10 +14,12 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
 #include "foundation/kernel.hpp"
+#include "runtime/node/process_file.hpp"
 
 namespace rollcall::runtime::node {
 namespace {
@@ -38,7 +40,12 @@ void advise_huge_pages(const Shared& shared) {
                   geometry.bytes() - geometry.large_at(), MADV_HUGEPAGE);
 }
 
-std::string path_of(const Handle& handle) { return fmt::format("/proc/{}/fd/{}", handle.process, handle.file); }
+/// Whether both descriptors are of one file.
+bool are_one_file(int one, int other) {
+    struct stat first {
+    }, second{};
+    return ::fstat(one, &first) == 0 && ::fstat(other, &second) == 0 && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
 
 }  // namespace
 
@@ -98,10 +105,11 @@ std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes,
     if (part > 0) handle_.domain = key_of(handle_.domain, part);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
     // Try to open it in the way the other ranks will.
-    const int again = ::open(path_of(handle_).c_str(), O_RDWR | O_CLOEXEC);
-    if (again < 0) return fmt::format("{} cannot be opened: {}", path_of(handle_), std::strerror(errno));
+    const int again = open_file_of(handle_.process, handle_.file, O_RDWR);
+    if (again < 0) return fmt::format("/proc/{}/fd/{} cannot be opened: {}", handle_.process, handle_.file, std::strerror(errno));
+    const bool is_it = are_one_file(file_, again);
     ::close(again);
-    return "";
+    return is_it ? "" : "/proc is of another PID namespace";
 }
 
 Segment::~Segment() {
@@ -129,7 +137,7 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
     };
     if (!is_owner) {
         close();
-        file_ = ::open(path_of(owner).c_str(), O_RDWR | O_CLOEXEC);
+        file_ = open_file_of(owner.process, owner.file, O_RDWR);
         if (file_ < 0) throw fail("opened");
     }
     shared_ = {nullptr, geometry, ranks};

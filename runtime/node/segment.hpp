@@ -3,8 +3,8 @@
 ///
 /// Every rank makes a memory file without a name (memfd_create) and puts the file's number on its card. The first rank of the node is the
 /// owner: the others map its file, which they reach through /proc/PID/fd. This needs no /dev/shm, whose size containers limit. It works
-/// under every starter, and leaves nothing behind, whichever process dies. It requires that the ranks have one kernel, one user and one PID
-/// namespace.
+/// under every starter, and leaves nothing behind, whichever process dies. It requires that the ranks have one kernel, one user, and what
+/// else node_identity() says.
 #pragma once
 
 #include <cstddef>

@@ -3,10 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cerrno>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <rollcall/error.hpp>
+
+#include "runtime/node/process_file.hpp"
 
 namespace rollcall::runtime::node {
 namespace {
@@ -58,6 +64,27 @@ TEST(NodeSegment, OfAProcessThatIsGoneIsAnErrorThatSaysSo) {
         EXPECT_NE(std::string(error.what()).find("because rank 0 on host a, which created it, has ended"), std::string::npos)
             << error.what();
     }
+}
+
+// To a user who is not root, the system says of a process that is ending that its files may not be looked at.
+TEST(ProcessFile, OfAProcessThatIsEndingIsNotThere) {
+    constexpr int kNoFile = 1, kOtherReason = 2, kNoOtherUser = 3;
+    const pid_t user = ::fork();
+    if (user == 0) {
+        constexpr uid_t kNobody = 65534;
+        if (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(kNoOtherUser);
+        const pid_t child = ::fork();
+        if (child == 0) ::_exit(0);
+        siginfo_t how{};
+        ::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT);
+        const bool is_open = open_file_of(child, 1, O_RDONLY) >= 0;
+        ::_exit(!is_open && errno == ENOENT ? kNoFile : kOtherReason);
+    }
+    ASSERT_GT(user, 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(user, &status, 0), user);
+    if (WEXITSTATUS(status) == kNoOtherUser) GTEST_SKIP() << "only root, who may look at everything, is here";
+    EXPECT_EQ(WEXITSTATUS(status), kNoFile);
 }
 
 TEST(NodeSegment, WithoutABudgetThereIsNone) {

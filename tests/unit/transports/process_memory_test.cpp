@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace rollcall::transport {
@@ -50,6 +51,19 @@ TEST(ReadMemory, FailsWhereAPartCannotBeRead) {
     constexpr std::uint64_t kNowhere = kPage;
     EXPECT_FALSE(read_memory(::getpid(), kNowhere, here.get(), 2 * kPage));
     EXPECT_FALSE(read_memory(::getpid(), kNowhere, here.get() + 16, 2 * kPage));
+}
+
+TEST(ReadMemory, TellsThatAProcessIsEnding) {
+    if (const std::string why = why_memory_cannot_be_read(); !why.empty()) GTEST_SKIP() << why;
+    EXPECT_FALSE(is_ending(::getpid()));
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    ASSERT_GT(child, 0);
+    siginfo_t how{};
+    ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &how, WEXITED | WNOWAIT), 0);
+    EXPECT_TRUE(is_ending(child)) << "it is still in the table of processes";
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    EXPECT_TRUE(is_ending(child));
 }
 
 }  // namespace

@@ -1,0 +1,24 @@
+#include "runtime/node/process_file.hpp"
+
+#include <array>
+#include <cerrno>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "transports/process_memory.hpp"
+
+namespace rollcall::runtime::node {
+
+int open_file_of(std::int32_t process, std::int32_t file, int flags) noexcept {
+    std::array<char, 48> path{};
+    fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/fd/{}", process, file);
+    const int opened = ::open(path.data(), flags | O_CLOEXEC);
+    if (opened >= 0 || (errno != EACCES && errno != EPERM)) return opened;
+    // What /proc tells of a process that is ending belongs to root, before it goes.
+    const int reason = errno;
+    errno = transport::is_ending(process) ? ENOENT : reason;
+    return -1;
+}
+
+}  // namespace rollcall::runtime::node

@@ -6,13 +6,14 @@
 
 namespace rollcall::inline foundation {
 
-/// Blocks all signals in the calling thread while it exists. Threads made in this time inherit the mask, so that signals go to the threads
-/// of the program.
+/// Blocks signals in the calling thread while it exists. Threads made in this time inherit the mask, so that signals go to the threads of
+/// the program. Signals that tell a thread of a fault of its own are not blocked: the program's handler may report the fault.
 class SignalsBlocked {
   public:
     SignalsBlocked() {
         sigset_t all;
         ::sigfillset(&all);
+        for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS}) ::sigdelset(&all, fault);
         ::pthread_sigmask(SIG_SETMASK, &all, &before_);
     }
     SignalsBlocked(const SignalsBlocked&) = delete;

@@ -33,7 +33,7 @@ Lane::Lane(Engine& engine, bootstrap::Bootstrap& bootstrap, const IdlePolicy& po
     : engine_(engine), bootstrap_(bootstrap), policy_(policy), idle_(policy.yield, policy.spin) {
     application_cpu_ = sched_getcpu();
     if (policy_.background)
-        thread_ = std::thread([this] { background(); });
+        start_background();
     else
         event_loop_.open(engine_.transport().descriptor(), bootstrap_.notice_descriptor());
 }

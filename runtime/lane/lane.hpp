@@ -57,7 +57,8 @@ struct LaneCounters {
 
 class Lane {
   public:
-    /// The background thread watches the notices of `bootstrap`. Where there is none, the thread that drives the lane does.
+    /// The background thread watches the notices of `bootstrap`. Where there is none, the thread that drives the lane does. Throws
+    /// Error{state} when the background thread cannot be started.
     Lane(Engine& engine, bootstrap::Bootstrap& bootstrap, const IdlePolicy& policy);
     ~Lane();
     Lane(const Lane&) = delete;
@@ -108,8 +109,9 @@ class Lane {
         work(engine_);
     }
 
-    /// The background thread stays away until it is resumed (nested calls count). Does nothing where there is no background thread.
-    void pause_background() { paused_.fetch_add(1, std::memory_order_relaxed); }
+    /// The background thread stays away until it is resumed (nested calls count): it moves nothing any more when this returns. Does nothing
+    /// where there is no background thread.
+    void pause_background();
     bool resume_background();  ///< False: it is not paused.
     /// Ends the background thread. From now on the caller must drive progress.
     void stop_background();
@@ -187,6 +189,7 @@ class Lane {
             told_->signal();
     }
     void sleep_as_owner(Nanoseconds until);
+    void start_background();
     void background();
     void move_to_application_core();
 

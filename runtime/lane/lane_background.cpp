@@ -1,12 +1,15 @@
 // The lane's background thread, and the notices of deaths that it watches.
+#include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "foundation/signals_blocked.hpp"
 #include "runtime/lane/lane.hpp"
 #include "runtime/lane/store_then_look.hpp"
 #include "runtime/lane/waiting.hpp"
@@ -35,11 +38,31 @@ Nanoseconds cpu_time_of(clockid_t clock) {
 
 }  // namespace
 
+// The thread may run functions of the program, such as operators, but no handlers of its signals.
+void Lane::start_background() {
+    const SignalsBlocked blocked;
+    try {
+        thread_ = std::thread([this] { background(); });
+    } catch (const std::system_error& error) {
+        throw Error(ErrorCode::state, fmt::format("the background thread cannot be started: {}; raise the limit of processes (ulimit -u), "
+                                                  "or set ROLLCALL_PROGRESS=host",
+                                                  error.code().message()));
+    }
+}
+
 void Lane::stop_background() {
     if (!thread_.joinable()) return;
     stopping_ = true;
     background_wake_.signal();
     thread_.join();
+}
+
+void Lane::pause_background() {
+    paused_.fetch_add(1, std::memory_order_relaxed);
+    if (!policy_.background) return;
+    // If the thread has the baton, this waits until it has given it back. When the thread takes it next, it sees that it is paused.
+    take();
+    release();
 }
 
 bool Lane::resume_background() {
@@ -156,6 +179,7 @@ void Lane::background() {
             continue;
         }
         const Baton baton(*this);
+        if (is_kept_away()) continue;  // since it was last looked at
         unsigned happened = 0;
         Nanoseconds now = monotonic_now();
         Nanoseconds last_moved = now - kLinger;

@@ -108,8 +108,6 @@ ROLLCALL_SCENARIO(pause) {
         } else if (scene.rank == 1) {
             scene.job.pause_background();
             scene.job.pause_background();
-            // A look that the thread has begun must end before the thread counts as paused.
-            sleep_us(20'000);
             scene.raise(10 * round);
             scene.await(10 * round + 1);
             scene.job.resume_background();

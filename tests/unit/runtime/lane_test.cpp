@@ -2,10 +2,15 @@
 // away when it is told to, and no thread misses a wake-up.
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <future>
 #include <new>
+#include <string_view>
 #include <thread>
 
 #include "tests/unit/runtime/lane.hpp"
@@ -114,10 +119,59 @@ TEST(Background, IsPausedThoughTrafficGoesOn) {
     test.lane.pause_background();
     const std::uint64_t before = test.network.polls;
     std::this_thread::sleep_for(milliseconds(30));
-    EXPECT_LE(test.network.polls, before + 2) << "it may have begun a last one";
+    EXPECT_EQ(test.network.polls, before);
     test.lane.resume_background();
     await_background(test);
     test.network.end_traffic();
+}
+
+TEST(Background, TakesNoSignalsOfTheProgram) {
+    static std::atomic<bool> taken;
+    taken = false;
+    struct sigaction before {
+    }, during{};
+    during.sa_handler = [](int) { taken = true; };
+    ASSERT_EQ(::sigaction(SIGUSR1, &during, &before), 0);
+    {
+        LaneUnderTest test(with_background());
+        sigset_t signal, all_before;
+        ::sigemptyset(&signal);
+        ::sigaddset(&signal, SIGUSR1);
+        ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &signal, &all_before), 0);
+        ::kill(::getpid(), SIGUSR1);
+        await_background(test);  // where it takes the signal, it has taken it by then
+        test.network.end_traffic();
+        EXPECT_FALSE(taken);
+        const timespec now{};
+        EXPECT_EQ(::sigtimedwait(&signal, nullptr, &now), SIGUSR1) << "it waits for a thread of the program";
+        ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &all_before, nullptr), 0);
+    }
+    ASSERT_EQ(::sigaction(SIGUSR1, &before, nullptr), 0);
+}
+
+TEST(Background, WithoutThreadsIsAnErrorThatSaysSo) {
+    constexpr int kSaysSo = 1, kSaysOtherwise = 2, kHasThread = 3;
+    const pid_t user = ::fork();
+    if (user == 0) {
+        // The limit does not hold for root.
+        constexpr uid_t kNobody = 65534;
+        const rlimit none{};
+        if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0)) ::_exit(kHasThread);
+        try {
+            const LaneUnderTest test(with_background());
+            ::_exit(kHasThread);
+        } catch (const Error& error) {
+            const bool names_it = std::string_view(error.what()).find("(ulimit -u)") != std::string_view::npos;
+            ::_exit(error.code() == ErrorCode::state && names_it ? kSaysSo : kSaysOtherwise);
+        } catch (...) {
+            ::_exit(kSaysOtherwise);
+        }
+    }
+    ASSERT_GT(user, 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(user, &status, 0), user);
+    if (WEXITSTATUS(status) == kHasThread) GTEST_SKIP() << "the limit does not hold here";
+    EXPECT_EQ(WEXITSTATUS(status), kSaysSo);
 }
 
 // A message that comes while it is about to sleep does not wait for its next look.

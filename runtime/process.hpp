@@ -166,7 +166,7 @@ class Process : public std::enable_shared_from_this<Process> {
     void deliver_what_is_left();
     /// Makes progress on the transports until the function returns true for each of them, or this time of monotonic_now() is over.
     void progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until);
-    void progress_transports();
+    bool progress_transports();  ///< Returns whether anything happened.
     [[noreturn]] void refuse_child() const;
     [[noreturn]] void refuse_finalized() const;
     /// The program calls this in order to leave.

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include "foundation/log.hpp"
 #include "runtime/process.hpp"
@@ -121,12 +122,15 @@ void Process::progress_until(const std::function<bool(transport::Transport&)>& d
             for (const auto& transport : transports_) all = done(*transport) && all;
             return all;
         };
-        while (!all_done() && monotonic_now() < until) progress_transports();
+        while (!all_done() && monotonic_now() < until)
+            if (!progress_transports()) sched_yield();  // the rank on the other side may need this core
     });
 }
 
-void Process::progress_transports() {
-    for (const auto& transport : transports_) transport->progress();
+bool Process::progress_transports() {
+    unsigned happened = 0;
+    for (const auto& transport : transports_) happened += transport->progress();
+    return happened != 0;
 }
 
 }  // namespace rollcall::runtime

@@ -17,7 +17,6 @@ namespace {
 
 constexpr const char* kTestClocks = "ROLLCALL_TEST_CLOCKS";
 
-// FNV-1a. Unlike std::hash, it gives the same value in all processes.
 template <class Number>
 bool read_number(std::string_view text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

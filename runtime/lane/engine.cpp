@@ -1,7 +1,6 @@
 #include "runtime/lane/engine.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -87,14 +86,7 @@ Engine::~Engine() {
     peers_.for_each([&](int, PeerState& peer) {
         for (EarlyMessage* early = peer.overtaking; early; early = early->next) left.push_back(early);
     });
-    for (EarlyMessage* early : left) {
-        if (early->from_landing)
-            landing_.give_back(early->buffer);
-        else
-            std::free(early->buffer.data);
-        early->~EarlyMessage();
-        arena_.release(early, sizeof *early);
-    }
+    for (EarlyMessage* early : left) free_early(*early);
 }
 
 void Engine::set_peer(int peer, std::uint32_t allowance, bool accepts_data, bool over_tcp) {

@@ -19,7 +19,6 @@ namespace rollcall::runtime::node {
 /// A generation (upper half), and the number of readers that have yet to let go (lower half). A publisher that takes something back begins
 /// a new generation. A reader of the old generation notices that when it lets go.
 using State = std::uint64_t;
-inline constexpr State kReaders = 0xffffffffu;
 constexpr State state_of(std::uint32_t generation, std::uint32_t readers) noexcept { return State{generation} << 32 | readers; }
 constexpr std::uint32_t generation_of(State state) noexcept { return static_cast<std::uint32_t>(state >> 32); }
 constexpr std::uint32_t readers_of(State state) noexcept { return static_cast<std::uint32_t>(state); }

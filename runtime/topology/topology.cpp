@@ -91,6 +91,4 @@ const Topology& topology() {
     return view;
 }
 
-int usable_cores() { return topology().cores; }
-
 }  // namespace rollcall::runtime

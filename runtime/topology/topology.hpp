@@ -45,7 +45,4 @@ Topology load_topology();
 /// Returns the snapshot made by the first call in this process. Thread-safe.
 const Topology& topology();
 
-/// Returns the number of cores on which this process may run, at least 1. Loads the topology.
-int usable_cores();
-
 }  // namespace rollcall::runtime

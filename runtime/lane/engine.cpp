@@ -41,10 +41,9 @@ bool fits_compact(const MessageHeader& header) {
 
 void Transfer::begin(Engine& its_engine) {
     engine = &its_engine;
-    if (direction == Direction::send)
-        its_engine.send(*this);
-    else
-        its_engine.receive(*this);
+    if (direction == Direction::send) return its_engine.send(*this);
+    number = its_engine.peers_[peer()].receives++;
+    its_engine.receive(*this);
 }
 
 void Transfer::abandon(Engine& its_engine, const Error& error) { its_engine.abandon(*this, error); }
@@ -301,7 +300,9 @@ void Engine::receive_again(Transfer& transfer) {
     transfer.stage = Transfer::Stage::idle;
     if (early_.find(transfer.key) || (peers_.any_gone() && peers_.is_gone(transfer.peer()))) return receive(transfer);
     transfer.stage = Transfer::Stage::posted;
-    posted_.insert_first(transfer);
+    posted_.insert_before(transfer, [&](const Transfer& other) {
+        return transfer.operation || static_cast<std::int32_t>(other.number - transfer.number) > 0;  // modulo 2^32
+    });
     if (!transfer.operation && peers_[transfer.peer()].has_backlog) ask_for(transfer.key);
 }
 

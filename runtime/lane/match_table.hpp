@@ -38,17 +38,22 @@ class MatchTable {
         ++count_;
     }
 
-    /// Inserts the node as the oldest one with its key.
-    void insert_first(Node& node) {
+    /// Inserts the node as an older one than the first with its key for which `is_younger` holds.
+    template <class Predicate>
+    void insert_before(Node& node, Predicate is_younger) {
         if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
         Bucket& bucket = bucket_of(Access::key(node));
-        next(node) = bucket.head;
+        Node* previous = nullptr;
+        Node* following = bucket.head;
+        const auto is_it = [&] { return Access::key(*following) == Access::key(node) && is_younger(*following); };
+        for (; following && (++steps_, !is_it()); following = next(*following)) previous = following;
+        next(node) = following;
         if constexpr (kLinksBack) {
-            Access::previous(node) = nullptr;
-            if (bucket.head) Access::previous(*bucket.head) = &node;
+            Access::previous(node) = previous;
+            if (following) Access::previous(*following) = &node;
         }
-        bucket.head = &node;
-        if (!bucket.tail) bucket.tail = &node;
+        (previous ? next(*previous) : bucket.head) = &node;
+        if (!following) bucket.tail = &node;
         ++count_;
     }
 

@@ -25,6 +25,7 @@ struct PeerState {
     EarlyMessage* overtaking = nullptr;
     node::Outbox* outbox = nullptr;      ///< The way of short messages to a peer that shares memory, once there have been some.
     std::uint16_t told = 0, heard = 0;   ///< Control messages to and from the peer that letters must not overtake (modulo 65536).
+    std::uint32_t receives = 0;          ///< Point-to-point receives from the peer that were begun (modulo 2^32).
     std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
     bool over_tcp = false;               ///< Messages to it go over TCP.

@@ -70,7 +70,10 @@ class Transfer : public transport::Completion, public Waitable {
         Transfer* match_next = nullptr;  ///< Posted receives and queued sends: the link of MatchTable. Null when it has left the table.
         EarlyMessage* early;             ///< Claimed receives: where the message lands.
     };
-    Transfer* next = nullptr;  ///< Link in the list of the operation's unfinished transfers, or in the backlog.
+    union {
+        Transfer* next = nullptr;  ///< Link in the list of the operation's unfinished transfers, or in the backlog.
+        std::uint32_t number;      ///< Point-to-point receives: which one of those from its peer, in the order of the calls.
+    };
     Transfer* previous = nullptr;
 
     int peer() const noexcept { return key.source; }

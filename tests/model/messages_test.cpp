@@ -269,5 +269,34 @@ TEST(Order, AReceiveThatLosesItsMessageKeepsItsPlace) {
     }
 }
 
+// The same for several receives, whose messages are taken back in their order or against it, and for one that waits behind them.
+TEST(Order, ReceivesThatLoseTheirMessagesKeepTheirOrder) {
+    for (const bool backwards : {false, true}) {
+        Simulation simulation(job_of_two(0));
+        Messages messages(simulation);
+        const Transfer& first = messages.receive(1, 0, 0, 900, 0);
+        const Transfer& second = messages.receive(1, 0, 0, 900, 1);
+        const Transfer& third = messages.receive(1, 0, 0, 900, 2);
+        struct TakeBack {
+            Simulation& simulation;
+            Transfer* given_up[2];
+        } taken_back{simulation, {&messages.send(0, 1, 0, 900, 1, 10), &messages.send(0, 1, 0, 900, 2, 11)}};
+        if (backwards) std::swap(taken_back.given_up[0], taken_back.given_up[1]);
+        simulation.network().schedule(
+            200,
+            [](void* context, int rank) {
+                const auto& [job, given_up] = *static_cast<TakeBack*>(context);
+                for (Transfer* transfer : given_up) transfer->abandon(job.engine(rank), Error(ErrorCode::timeout, "given up"));
+            },
+            &taken_back, 0);
+        for (std::uint64_t i = 0; i < 3; ++i) messages.send(0, 1, 0, 8, 3 + i, static_cast<Nanoseconds>(5000 + 1000 * i));
+        simulation.network().run();
+        for (const Transfer* transfer : taken_back.given_up) EXPECT_NE(transfer->error(), nullptr);
+        EXPECT_TRUE(Messages::holds(first, 8, 3));
+        EXPECT_TRUE(Messages::holds(second, 8, 4));
+        EXPECT_TRUE(Messages::holds(third, 8, 5));
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::model_test

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <rollcall/error.hpp>
 
+#include "collectives/pieces.hpp"
 #include "foundation/reductions.hpp"
 
 namespace rollcall::collectives {
@@ -47,6 +48,12 @@ bool has_messages(const AlgorithmEntry& entry, int rank, const runtime::Group& g
     if (!entry.needs.contains(Condition::several_nodes)) return true;
     const runtime::Nodes* const nodes = group.nodes.get();
     return nodes && nodes->members[static_cast<std::size_t>(nodes->of[static_cast<std::size_t>(rank)])].front() == rank;
+}
+
+/// The memory for what other ranks bring to this one. Elements whose order counts go to rank 0 first.
+std::uint64_t brought_to(const AlgorithmEntry& entry, const runtime::Call& call, const Combiner& combiner, int rank, int ranks) {
+    if (!entry.collects || rank == call.root) return 0;
+    return entry.collects(call.bytes, combiner.is_commutative ? call.root : 0, rank, ranks);
 }
 
 Task begin_with_caller(Operation& op) {
@@ -135,14 +142,15 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
     part.result = size_of(row.result);
     // Before the caller comes, only the elements of other ranks can be combined. This changes the order of the operands, so the operation
     // must allow any order.
-    if (entry->collects && !is_root && part.combiner.any_order) {
-        part.collected = entry->collects(call.bytes, call.root, rank, ranks);
-        if (part.collected > 0) part.begins_before = true;
+    const std::uint64_t brought = brought_to(*entry, call, part.combiner, rank, ranks);
+    if (brought > 0 && part.combiner.any_order) {
+        part.collected = brought;
+        part.begins_before = true;
     }
+    part.kept = entry->segmented ? room_of_pieces(brought, call.segment_bytes) : brought;
     if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group);
     // A rank that collects also waits for the ranks below it.
-    const bool waits_for_others = entry->collects && !is_root && entry->collects(call.bytes, call.root, rank, ranks) > 0;
-    if (part.ends_after && !waits_for_others) {
+    if (part.ends_after && brought == 0) {
         // Between two groups, the root and the ranks of the other group take part.
         const int taking_part = runtime::is_between_groups(call.kind) ? ranks + 1 : ranks;
         const Scene scene = scene_of(*group.costs, call.bytes, taking_part, group.on_one_node, 0);

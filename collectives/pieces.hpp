@@ -14,12 +14,21 @@ constexpr std::uint64_t segment_count(std::uint64_t bytes, std::uint64_t segment
     return segment == 0 || bytes <= segment ? 1 : (bytes + segment - 1) / segment;
 }
 
+/// At most so many pieces are under way at the same time between two ranks.
+inline constexpr std::uint64_t kMostPiecesAtOnce = 4;
+
+/// The size of memory for the pieces of a message that are under way at the same time, at most.
+constexpr std::uint64_t room_of_pieces(std::uint64_t bytes, std::uint64_t segment) {
+    const std::uint64_t count = segment_count(bytes, segment);
+    return count == 1 ? bytes : std::min(count, kMostPiecesAtOnce) * segment;
+}
+
 /// A message of `bytes` bytes in pieces of `segment` bytes, of which the last one may be shorter. A segment of 0 means one piece. A message
 /// without bytes is one piece, too.
 class Pieces {
   public:
     /// window() is at most this.
-    static constexpr std::uint64_t kMostAtOnce = 4;
+    static constexpr std::uint64_t kMostAtOnce = kMostPiecesAtOnce;
 
     Pieces(const runtime::Operation& op, std::uint64_t bytes, std::uint64_t segment)
         : bytes_(bytes),

@@ -8,18 +8,20 @@ using transport::ConstBytes;
 Task combine_up_tree(Operation& op, const Members& members, int member, Bytes data, std::uint64_t step) {
     const int n = members.size;
     const ConstBytes contribution = op.arguments().contribution;
+    const std::uint64_t size = contribution.size;
+    const bool has_room = data.size >= 2 * size;
     ConstBytes combined = contribution;
-    std::optional<Scratch> received, result;
+    Bytes into = has_room ? runtime::slice(data, 0, size) : data, received = has_room ? runtime::slice(data, size, size) : Bytes();
+    std::optional<Scratch> scratch, result;
     int distance = 1;
     for (; distance < n && !(member & distance); distance *= 2) {
         if (member + distance >= n) continue;
-        if (!received) {
-            received.emplace(contribution.size, contribution);
-            if (member > 0) result.emplace(contribution.size, contribution);
+        if (!has_room && !scratch) {
+            received = scratch.emplace(size, contribution).bytes();
+            if (member > 0) into = result.emplace(size, contribution).bytes();
         }
-        co_await op.receive(members.rank(member + distance), received->bytes(), step);
-        const Bytes into = member > 0 ? result->bytes() : data;
-        co_await op.combine(into, combined, received->bytes());
+        co_await op.receive(members.rank(member + distance), received, step);
+        co_await op.combine(into, combined, received);
         combined = into;
     }
     if (member > 0)

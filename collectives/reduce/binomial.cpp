@@ -41,17 +41,20 @@ Task reduce_binomial(Operation& op) {
         co_await combine_before_caller(op);
         co_return;
     }
-    const auto data = op.arguments().data;
+    const auto data = op.arguments().data;  // at other ranks than the root: without a caller, there is memory for it
+    const auto contribution = op.arguments().contribution;
     const int top = op.arguments().combiner.is_commutative ? op.root() : 0;
     if (top == op.root()) {
         co_await combine_up_tree(op, top, data, kUp);
     } else if (op.rank() == top) {
-        const Scratch combined(op.arguments().contribution.size, op.arguments().contribution);
-        co_await combine_up_tree(op, top, combined.bytes(), kUp);
-        co_await op.send(op.root(), combined.bytes(), kToRoot);
+        std::optional<Scratch> scratch;
+        const auto combined = data.size > 0 ? data : scratch.emplace(contribution.size, contribution).bytes();
+        co_await combine_up_tree(op, top, combined, kUp);
+        co_await op.send(op.root(), runtime::slice(combined, 0, contribution.size), kToRoot);
     } else {
-        co_await combine_up_tree(op, top, {}, kUp);
-        if (op.rank() == op.root()) co_await op.receive(top, data, kToRoot);
+        const bool is_root = op.rank() == op.root();
+        co_await combine_up_tree(op, top, is_root ? transport::Bytes() : data, kUp);
+        if (is_root) co_await op.receive(top, data, kToRoot);
     }
 }
 

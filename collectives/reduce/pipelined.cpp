@@ -82,9 +82,12 @@ Task reduce_pipelined(Operation& op) {
         for (std::uint64_t number = 0; number < pieces.count(); ++number)
             across.push_back(op.receive(0, pieces.of(data, number), chain.step_across(number)));
 
-    const Scratch memory(chain.before >= 0 ? pieces.room() : 0, contribution);
+    const std::uint64_t room = chain.before >= 0 ? pieces.room() : 0;
+    const bool has_room = op.rank() != op.root() && data.size >= room;  // without a caller, there is memory for it
+    const Scratch scratch(has_room ? 0 : room, contribution);
+    const auto memory = has_room ? data : scratch.bytes();
     std::array<Pending, Pieces::kMostAtOnce> incoming, outgoing;
-    const auto slot = [&](std::uint64_t number) { return pieces.slot(memory.bytes(), number); };
+    const auto slot = [&](std::uint64_t number) { return pieces.slot(memory, number); };
     std::uint64_t posted = 0;
     for (std::uint64_t number = 0; number < pieces.count(); ++number) {
         auto piece = pieces.of(contribution, number);

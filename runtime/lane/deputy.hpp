@@ -30,6 +30,8 @@ struct PartAlone {
     /// algorithm then waits for the caller before it reads the caller's contribution, and the caller leaves when that has been copied. 0:
     /// it reads nothing of its caller's.
     std::uint64_t collected = 0;
+    /// If its caller hands its data over: how much memory it needs besides, in place of the caller's `data`, for what other ranks bring.
+    std::uint64_t kept = 0;
     /// How much memory it needs besides, in place of a `data` that its caller does not have, for blocks of other ranks that it passes on.
     std::uint64_t passed_on = 0;
     /// If it is begun before the caller: it needs no memory of its own, because it passes messages on from where they have landed
@@ -97,7 +99,7 @@ class Deputy final : private transport::Completion {
     Copying copying_ = Copying::nothing;
     int copied_ = 0;          ///< Number of buffers copied.
     bool expected_ = false;   ///< Its caller has come, or will come.
-    bool collects_ = false;   ///< It reads its caller's contribution and began before the caller (PartAlone::collected).
+    bool collects_ = false;   ///< Its `data` is not its caller's, of which it reads the contribution (PartAlone::collected, kept).
     bool forwards_ = false;   ///< It has no memory of its own (PartAlone::forwards).
     bool passes_on_ = false;  ///< Its `data` is not its caller's (PartAlone::passed_on).
     Deputy* next_call_ = nullptr;

@@ -128,7 +128,7 @@ void Deputy::ended(Operation&, void* self) {
 Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
                             const Block* blocks, bool phantom, int source) {
     std::array<Bytes, kBuffers> taken{};
-    const std::uint64_t collected = source < 0 ? 0 : part.collected;
+    const std::uint64_t collected = source < 0 ? part.kept : part.collected;
     const std::uint64_t data = collected ? collected : part.passed_on ? part.passed_on : part.data;
     const std::array sizes = {part.contribution, data, part.own_block ? 0 : part.result};
     for (std::size_t number = 0; number < taken.size(); ++number) {

@@ -63,7 +63,7 @@ bool Engine::hand_over(Operation& caller) {
         part.result = blocks[caller.rank()].size;
         part.own_block = blocks[caller.rank()].offset;
     }
-    if (!may_keep(part.contribution + part.data + part.passed_on)) return false;
+    if (!may_keep(part.contribution + part.data + part.kept + part.passed_on)) return false;
     // Calls that do not match must be reported as they are without a deputy.
     if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
     if (!pays_to_leave(caller, part)) return false;

@@ -128,6 +128,38 @@ TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
     }
 }
 
+// The part of a rank with another rank below it takes memory for what that rank brings, also if its caller begins it and leaves. All of it
+// counts in the landing budget.
+TEST(Collecting, WhatIsHandedOverIsWhollyInTheBudget) {
+    constexpr std::uint64_t kBytes = 3000;
+    struct Case {
+        const AlgorithmEntry& entry;
+        std::uint64_t needs;
+    };
+    for (const auto& [entry, needs] :
+         {Case{binomial(OperationKind::gather), 3 * kBytes}, Case{binomial(OperationKind::reduce), 3 * kBytes}, Case{chain(), 2 * kBytes}})
+        for (const bool has_room : {true, false}) {
+            SCOPED_TRACE(fmt::format("{} {} {}", runtime::name(entry.operation), entry.name, has_room));
+            auto options = machine(4, 0);
+            if (!has_room) options.landing_bytes = 6 * kBytes;  // Half of it is for messages that land, and a quarter may be kept.
+            Simulation simulation(options);
+            HandMade middle(simulation, 2, entry, 0, kBytes, std::byte{3});
+            simulation.engine(2).begin(*middle.operation);
+            EXPECT_EQ(middle.operation->done(), has_room) << "it leaves where there is room";
+            EXPECT_EQ(simulation.engine(2).landing().used(), has_room ? needs : 0);
+            if (entry.operation == OperationKind::gather) continue;
+            std::vector<std::unique_ptr<HandMade>> others;
+            for (const int rank : {3, 1, 0}) {
+                others.push_back(std::make_unique<HandMade>(simulation, rank, entry, 0, kBytes, std::byte(rank + 1)));
+                simulation.engine(rank).begin(*others.back()->operation);
+                simulation.network().run();
+            }
+            EXPECT_TRUE(middle.operation->done());
+            EXPECT_EQ(others.back()->memory, std::vector<std::byte>(kBytes, std::byte{1 + 2 + 3 + 4}));
+            EXPECT_EQ(simulation.engine(2).landing().used(), 0u);
+        }
+}
+
 // A rank that wants to stay until its data has left stays, whether its caller or its deputy began its part.
 TEST(Collecting, WhoWantsToStayStays) {
     Simulation simulation(machine(4, 0));

@@ -270,8 +270,12 @@ void Engine::deputy_ended(Deputy& deputy) {
         deputy.copied_ = 0;
         return deputy.copy_next();
     }
-    if (deputy.expected_) return;  // it stays until its caller comes
-    if (const Error* error = operation.error(); error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error);
+    const Error* const error = operation.error();
+    if (deputy.expected_) {
+        if (!error) return;        // it stays until its caller comes
+        deputies_.remove(deputy);  // its caller fails without it
+    }
+    if (error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error);
     let_go(deputy);
 }
 
@@ -296,13 +300,14 @@ bool Engine::has_active(const CommunicatorState& communicator) const {
 }
 
 void Engine::give_up_deputies(const CommunicatorState& communicator) {
-    std::vector<Deputy*> uncalled;
-    deputies_.for_each([&](Deputy& deputy) {
-        if (&deputy.operation_.communicator_ == &communicator) uncalled.push_back(&deputy);
-    });
-    for (Deputy* deputy : uncalled) {
-        deputies_.remove(*deputy);
-        give_up(*deputy);
+    for (;;) {
+        Deputy* uncalled = nullptr;  // One at a time: the end of one may be the end of others.
+        deputies_.for_each([&](Deputy& deputy) {
+            if (&deputy.operation_.communicator_ == &communicator) uncalled = &deputy;
+        });
+        if (!uncalled) return;
+        deputies_.remove(*uncalled);
+        give_up(*uncalled);
     }
 }
 
@@ -328,14 +333,20 @@ void Engine::expect_no_call() {
 
 // Other ranks made calls that this rank will never make.
 void Engine::deny_uncalled() {
-    std::vector<Deputy*> uncalled;
-    deputies_.for_each([&](Deputy& deputy) { uncalled.push_back(&deputy); });
+    struct Uncalled {
+        CommunicatorState& communicator;
+        std::uint64_t sequence;
+        Call call;
+        int source;
+    };
+    std::vector<Uncalled> uncalled;  // The deputies themselves may go with the first mismatch.
+    deputies_.for_each([&](Deputy& deputy) {
+        Operation& operation = deputy.operation_;
+        uncalled.push_back({operation.communicator_, operation.sequence(), operation.call_, deputy.source_});
+    });
     Call mine;
     mine.kind = OperationKind::finalize;
-    for (Deputy* deputy : uncalled) {
-        Operation& operation = deputy->operation_;
-        mismatch(operation.communicator_, operation.sequence(), mine, operation.call_, deputy->source_);
-    }
+    for (const Uncalled& its : uncalled) mismatch(its.communicator, its.sequence, mine, its.call, its.source);
     run_ready();
 }
 

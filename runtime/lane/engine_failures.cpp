@@ -45,7 +45,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
         communicator.broken_told |= !operation.alone_ || static_cast<const Deputy*>(operation.on_done_context)->has_caller();
         fail(operation, error);
     });
-    // No receive will ever want the early messages of this communicator, and their senders wait.
+    // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.
     let_go_of_broken(communicator);
     if (node_)
         node_->withdraw([&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });

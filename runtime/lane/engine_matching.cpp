@@ -182,10 +182,12 @@ void Engine::deliver(const Incoming& message) {
     Operation* const operation = find_active(key.communicator, key.sequence);
     const Deputy* const deputy = communicator ? deputies_.find({key.communicator, key.sequence}) : nullptr;
     if (deputy) [[unlikely]] {
-        const Call& its_call = deputy->operation_.call_;
-        if (!its_call.agrees_with(message.header.call))
-            mismatch(*communicator, key.sequence, its_call, message.header.call, caller_of(message.header), deputy->source_);
-        if (deputy->has_ended()) return discard(message);
+        const Call its_call = deputy->operation_.call_;
+        if (deputy->has_ended() || !its_call.agrees_with(message.header.call)) {
+            if (!its_call.agrees_with(message.header.call))  // The deputy may go with the mismatch.
+                mismatch(*communicator, key.sequence, its_call, message.header.call, caller_of(message.header), deputy->source_);
+            return discard(message);
+        }
     }
     if (communicator) {
         if (communicator->is_broken_at(key.sequence)) return discard(message);

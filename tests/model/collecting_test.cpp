@@ -259,6 +259,7 @@ TEST(Collecting, ADeathBeforeTheCallerComesIsToldToIt) {
     simulation.kill(6, "was killed", [](int) { return Nanoseconds{10}; });
     simulation.network().run();
     EXPECT_EQ(simulation.engine(4).deputies_under_way(), 0u);
+    EXPECT_EQ(simulation.engine(4).landing().used(), 0u) << "no caller takes what it has collected";
     simulation.engine(4).begin(*middle.operation);
     simulation.network().run();
     ASSERT_TRUE(middle.operation->done());

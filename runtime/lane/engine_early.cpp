@@ -11,12 +11,20 @@ namespace rollcall::runtime {
 using transport::Outcome;
 using transport::Started;
 
+namespace {
+
+// Readers of node memory make room without telling this rank, so a message that waits looks again at this interval.
+constexpr Nanoseconds kBetweenLooksForRoom = 10 * kMillisecond;
+
+}  // namespace
+
 void Engine::wait_for_room(EarlyMessage& early) noexcept {
     early.waits_for_landing = true;
     early.next = nullptr;
     early.previous = waiting_tail_;
     (waiting_tail_ ? waiting_tail_->next : waiting_head_) = &early;
     waiting_tail_ = &early;
+    if (node_) want_tick(machine_.now() + kBetweenLooksForRoom);
 }
 
 void Engine::stop_waiting_for_room(EarlyMessage& early) noexcept {
@@ -148,6 +156,7 @@ void Engine::land_waiting() {
         break;
     }
     lands_waiting_ = false;
+    if (waiting_head_ && node_) want_tick(machine_.now() + kBetweenLooksForRoom);
 }
 
 void Engine::after_landing(EarlyMessage& early, Outcome outcome) {

@@ -54,6 +54,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
 
 void Engine::tick(Nanoseconds now) {
     due_ = kNever;
+    if (waiting_head_) land_waiting();
     if (active_.size() > 0) want_tick(ask_around(now));
     if (announces_) want_tick(announcements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);

@@ -66,7 +66,8 @@ bool Engine::may_keep(std::uint64_t bytes) noexcept {
     const auto has_room = [&] { return landing_.used() + bytes <= landing_.budget() / 2; };
     if (!landing_.could_hold(bytes)) return false;
     if (!has_room()) landing_.reclaim();
-    return has_room();
+    if (waiting_head_) land_waiting();
+    return has_room() && !waiting_head_;
 }
 
 Nanoseconds Engine::patience(const Transfer& send) const noexcept {

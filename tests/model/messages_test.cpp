@@ -40,6 +40,26 @@ TEST(LandingBudget, OldestFirstAndNeverMoreThanItHolds) {
     EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
 }
 
+// Node memory takes of the same budget, and its readers do not tell this rank when they have made room.
+TEST(LandingBudget, AMessageThatWaitsLooksAgainForRoom) {
+    Simulation simulation(job_of_two(2000));
+    auto& receiver = simulation.engine(1);
+    ASSERT_TRUE(receiver.node());
+    ASSERT_TRUE(receiver.landing().reserve(500));
+    Messages messages(simulation);
+    const Transfer& sent = messages.send(0, 1, 0, 900, 0, 0);
+    simulation.network().run();
+    EXPECT_FALSE(sent.done());
+    for (const bool has_room : {false, true}) {
+        if (has_room) receiver.landing().unreserve(500);
+        ASSERT_LT(receiver.due(), simulation.network().now() + kSecond);
+        receiver.tick(receiver.due());
+        simulation.network().run();
+        EXPECT_EQ(sent.done(), has_room);
+    }
+    EXPECT_EQ(receiver.due(), kNever);
+}
+
 TEST(LandingBudget, SmallOnesDoNotStarveALargeOne) {
     Simulation simulation(job_of_two(2000));
     ASSERT_EQ(simulation.engine(1).landing().budget(), 1000u);

@@ -188,8 +188,8 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
             header.base.ordinal = static_cast<std::uint32_t>(static_cast<const Deputy*>(transfer.operation->on_done_context)->source_);
         }
     } else {
+        if ((peer.sent + 1) % node::kMessagesBeforeMail == 0 && mail_ && !peer.outbox) peer.outbox = node_->open_outbox(transfer.peer());
         header.base.ordinal = transfer.ordinal = peer.sent++;
-        if (peer.sent % node::kMessagesBeforeMail == 0 && mail_ && !peer.outbox) peer.outbox = node_->open_outbox(transfer.peer());
     }
     ConstBytes payload = transfer.buffer;
     const bool eager = is_short(transfer, peer) && Peers::take_allowance(peer, size);
@@ -218,7 +218,19 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
     } else {
         header.base.credit = peers_.take_owed(transfer.peer());
     }
-    switch (transport_.send(transfer.peer(), bytes, payload, eager ? Path::eager : Path::large, transfer)) {
+    Started started;
+    try {
+        started = transport_.send(transfer.peer(), bytes, payload, eager ? Path::eager : Path::large, transfer);
+    } catch (...) {
+        // There is no memory. The peer would wait for a message that has no place in the stream any more.
+        if (!transfer.operation) --peer.sent;
+        if (!transfer.operation && !eager) --peer.offers;
+        if (eager) peer.allowance += kEntryCharge + static_cast<std::uint32_t>(size);
+        transfer.large = false;
+        transfer.stage = Transfer::Stage::idle;
+        throw;
+    }
+    switch (started) {
         case Started::done: return finish(transfer);
         case Started::failed: return lose(transfer);
         case Started::pending: return watch_over_peers();

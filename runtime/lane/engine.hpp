@@ -73,8 +73,8 @@ class alignas(64) Engine final : public transport::Sink {
 
     /// Begins something that a caller waits for, and counts it.
     void begin(Waitable& waitable) {
-        ++begun_;
         waitable.begin(*this);
+        ++begun_;  // It is not counted if it could not begin.
     }
     /// What callers wait for, or will wait for: requests, iterations of plans, and blocking calls.
     struct UnderWay {

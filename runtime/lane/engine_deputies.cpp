@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -133,14 +134,17 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     const std::uint64_t collected = source < 0 ? part.kept : part.collected;
     const std::uint64_t data = collected ? collected : part.passed_on ? part.passed_on : part.data;
     const std::array sizes = {part.contribution, data, part.own_block ? 0 : part.result};
+    const auto give_back = [&] {
+        for (const Bytes& bytes : taken)
+            if (bytes.size) landing_.give_back(bytes);
+    };
     for (std::size_t number = 0; number < taken.size(); ++number) {
         if (sizes[number] == 0) continue;
         if (const auto bytes = landing_.could_hold(sizes[number]) ? landing_.take(sizes[number], phantom) : std::nullopt) {
             taken[number] = *bytes;
             continue;
         }
-        for (const Bytes& bytes : taken)
-            if (bytes.size) landing_.give_back(bytes);
+        give_back();
         return nullptr;
     }
     Arguments memory;
@@ -150,10 +154,15 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     memory.blocks = blocks;
     memory.segment_bytes = call.segment_bytes;
     memory.combiner = part.combiner;
-    auto* const deputy = new Deputy(*this, communicator, sequence, call, part, memory, source);
-    deputy->collects_ = collected > 0;
-    deputy->passes_on_ = part.passed_on > 0;
-    return deputy;
+    try {
+        auto* const deputy = new Deputy(*this, communicator, sequence, call, part, memory, source);
+        deputy->collects_ = collected > 0;
+        deputy->passes_on_ = part.passed_on > 0;
+        return deputy;
+    } catch (const std::bad_alloc&) {
+        give_back();
+        return nullptr;
+    }
 }
 
 bool Engine::may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const {

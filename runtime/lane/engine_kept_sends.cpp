@@ -1,6 +1,7 @@
 // The engine's point-to-point sends that go on without their callers (kept_send.hpp).
 #include <cstring>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -81,7 +82,12 @@ void Engine::keep(Transfer& send) {
     if (!(queued || offered) || patience(send) == kNever || finalizing_ || !may_keep(send.buffer.size)) return;
     const auto memory = landing_.take(send.buffer.size, false);
     if (!memory) return;
-    const auto kept = kept_sends_.emplace(kept_sends_.end(), *this, send, *memory);
+    auto kept = kept_sends_.end();
+    try {
+        kept = kept_sends_.emplace(kept, *this, send, *memory);
+    } catch (const std::bad_alloc&) {
+        return landing_.give_back(*memory);
+    }
     kept->place = kept;
     if (queued) {
         copy_bytes(memory->data, send.buffer.data, send.buffer.size);

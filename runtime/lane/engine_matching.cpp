@@ -52,8 +52,8 @@ void Engine::receive(Transfer& transfer) {
         return;
     }
     if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
-    transfer.stage = Transfer::Stage::posted;
     posted_.insert(transfer);
+    transfer.stage = Transfer::Stage::posted;
     if (!transfer.operation && peers_[transfer.peer()].has_backlog) [[unlikely]]
         ask_for(transfer.key);
 }

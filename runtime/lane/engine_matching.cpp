@@ -208,7 +208,8 @@ void Engine::deliver(const Incoming& message) {
         header.base.flags = 0;
         send_control(key.source, MessageKind::deferred, header);
     }
-    if (operation) touch(*operation);  // it may wait for is_here()
+    // It may wait for is_here(). If it lacks its buffers, it only takes what has landed (after_landing()).
+    if (operation && !(message.offered && operation->lacks_buffers_)) touch(*operation);
 }
 
 void Engine::give_credit(int peer, std::uint32_t charge) {

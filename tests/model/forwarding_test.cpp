@@ -169,6 +169,19 @@ TEST(Forwarding, WithoutRoomBlocksWait) {
     made.expect_clean();
 }
 
+TEST(Forwarding, ABlockThatWaitsCostsTheSameHoweverManyDo) {
+    constexpr std::uint64_t kShort = 100;
+    std::uint64_t each[2] = {};
+    for (const int i : {0, 1}) {
+        auto options = machine(i ? 200 : 20, 0);
+        options.landing_bytes = 4 * kShort;
+        Gathering made(options, kShort);
+        made.begin_all_but(0);
+        each[i] = made.simulation.engine(0).steps() / static_cast<std::uint64_t>(options.ranks);
+    }
+    EXPECT_LE(each[1], 2 * each[0] + 10);
+}
+
 // In the other algorithms a rank has nothing to pass on without its own block, or passes nothing on: blocks only land.
 TEST(Forwarding, OnlyWhereTheCatalogueSaysSo) {
     runtime::Group group;

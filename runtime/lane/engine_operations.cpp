@@ -57,8 +57,12 @@ void Engine::start(Operation& operation) {
     communicator.remember(operation.sequence(), operation.call_);
     if (communicator.is_broken_at(operation.sequence())) {
         communicator.broken_told = true;
-        communicator.undelivered.reset();
-        fail(operation, *communicator.broken);
+        const Error& broken = *communicator.broken;
+        if (const auto undelivered = std::move(communicator.undelivered)) {
+            fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
+        } else {
+            fail(operation, broken);
+        }
     } else {
         const EarlyMessage* other =
             early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });

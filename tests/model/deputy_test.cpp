@@ -234,20 +234,73 @@ TEST(Decoupled, WhoGoesToTheEndInsteadOfCallingIsNamed) {
     }
 }
 
-// A communicator may be destroyed before the data that was handed over in it has been taken.
-TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
-    Simulation simulation(machine(2, 0));
+// Parts that have ended keep their data for their callers, until it is known that no caller will take it.
+TEST(Decoupled, WhatNoCallerWillTakeTakesNoMemory) {
+    constexpr std::uint64_t kBytes = 5000;
+    for (const bool is_finalized : {false, true}) {
+        Simulation simulation(machine(3, 0));
+        std::vector<std::unique_ptr<HandMade>> calls;
+        for (int i = 0; i < 2; ++i) {
+            calls.push_back(std::make_unique<HandMade>(simulation, 0, broadcast("linear"), 0, kBytes, std::byte{7}));
+            simulation.engine(0).begin(*calls.back()->operation);
+        }
+        simulation.network().run();
+        ASSERT_EQ(simulation.engine(1).landing().used(), 2 * kBytes);
+        ASSERT_EQ(simulation.engine(1).deputies_under_way(), 0u) << "they have ended";
+        if (is_finalized)
+            simulation.engine(1).expect_no_call();
+        else
+            simulation.kill(2, "was killed", [](int) { return Nanoseconds{10}; });
+        simulation.network().run();
+        EXPECT_EQ(simulation.engine(1).landing().used(), 0u);
+        HandMade late(simulation, 1, broadcast("linear"), 0, kBytes, std::byte{0});
+        simulation.engine(1).begin(*late.operation);
+        simulation.network().run();
+        ASSERT_TRUE(late.operation->done());
+        EXPECT_TRUE(late.operation->error());
+    }
+}
+
+TEST(Decoupled, TheNextCallTellsOfDataThatWasHandedOverAndLost) {
+    Simulation simulation(machine(3, 0));
+    const AlgorithmEntry& linear = collectives::find_algorithm(OperationKind::gather, "linear");
+    HandMade lost(simulation, 1, linear, 0, 3000, std::byte{5}), next(simulation, 1, linear, 2, 3000, std::byte{5});
+    simulation.engine(1).begin(*lost.operation);
+    ASSERT_TRUE(lost.operation->done()) << "it has handed over";
+    simulation.kill(0, "was killed", [](int) { return Nanoseconds{10}; });
+    simulation.network().run();
+    simulation.engine(1).begin(*next.operation);
+    simulation.network().run();
+    ASSERT_TRUE(next.operation->done());
+    ASSERT_TRUE(next.operation->error());
+    const std::string what = next.operation->error()->what();
+    EXPECT_EQ(next.operation->error()->failed_rank(), 0);
+    EXPECT_EQ(what.find("communicator world: rank 0 was killed"), 0u) << what;
+    EXPECT_NE(what.find("; data that a call had handed over was not delivered: gather("), std::string::npos) << what;
+}
+
+using States = std::vector<std::unique_ptr<runtime::CommunicatorState>>;
+
+/// Makes a communicator of all ranks.
+States make_communicator(Simulation& simulation) {
     auto group = std::make_shared<runtime::Group>();
     group->name = "made";
-    group->size = 2;
-    std::vector<std::unique_ptr<runtime::CommunicatorState>> states;
+    group->size = simulation.size();
+    States states;
     std::vector<std::uint64_t> numbers;
-    for (int rank = 0; rank < 2; ++rank) numbers.push_back(simulation.engine(rank).expect_communicator());
+    for (int rank = 0; rank < simulation.size(); ++rank) numbers.push_back(simulation.engine(rank).expect_communicator());
     group->id = *std::max_element(numbers.begin(), numbers.end());
-    for (int rank = 0; rank < 2; ++rank) {
+    for (int rank = 0; rank < simulation.size(); ++rank) {
         simulation.engine(rank).add(*states.emplace_back(std::make_unique<runtime::CommunicatorState>(group, rank)));
         simulation.engine(rank).stop_expecting(numbers[static_cast<std::size_t>(rank)]);
     }
+    return states;
+}
+
+// A communicator may be destroyed before the data that was handed over in it has been taken.
+TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
+    Simulation simulation(machine(2, 0));
+    States states = make_communicator(simulation);
     const AlgorithmEntry& linear = collectives::find_algorithm(OperationKind::gather, "linear");
     const OperationRow& row = collectives::operation(OperationKind::gather);
     std::vector<std::byte> mine(3000, std::byte{5}), all(6000);

@@ -15,6 +15,14 @@ using transport::ConstBytes;
 // A probe goes to at most this many ranks at a time. The next ones are asked after a while.
 constexpr std::ptrdiff_t kProbedAtOnce = 16;
 
+/// `after` says when the rank destroyed the communicator.
+Error destroyed(const std::string& name, int rank, const std::string& after) {
+    return Error(ErrorCode::state,
+                 fmt::format("{} has destroyed its communicator (or plan) {}, and cannot take part in the next operation", name, after),
+                 rank);
+}
+std::string after_operations(std::uint64_t number) { return fmt::format("after {} operations", number); }
+
 }  // namespace
 
 void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags) {
@@ -37,6 +45,10 @@ void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicat
         mine.kind = OperationKind::finalize;
         return mismatch(communicator, probe.sequence, mine, probe.call, probe.base.source);
     }
+    // Parts of earlier calls still go on here without their callers.
+    if (communicator.retired && probe.sequence > communicator.begun)
+        return tell_failed(probe.base.source, communicator.group->id, probe.sequence,
+                           destroyed(name_of(options_.rank), options_.rank, after_operations(communicator.begun)));
     const Operation* operation = find_active(communicator.group->id, probe.sequence);
     tell_entered(probe, operation ? operation->has_arrived() : probe.sequence <= communicator.begun, communicator.signalled);
 }
@@ -50,12 +62,8 @@ void Engine::answer_for_gone(const CollectiveHeader& probe) {
     if (past && past->broken && probe.sequence >= past->broken_from)
         return tell_failed(probe.base.source, id, past->broken_from, *past->broken);
     if (past && probe.sequence <= past->begun) return tell_entered(probe, true, past->signalled);
-    const std::string after = past ? fmt::format("after {} operations", past->begun) : std::string("a while ago");
     tell_failed(probe.base.source, id, probe.sequence,
-                Error(ErrorCode::state,
-                      fmt::format("{} has destroyed its communicator (or plan) {}, and cannot take part in the next operation",
-                                  name_of(options_.rank), after),
-                      options_.rank));
+                destroyed(name_of(options_.rank), options_.rank, past ? after_operations(past->begun) : "a while ago"));
 }
 
 // A notice or a signal on the asking rank's board can be overwritten: by a late one of a communicator that had the slot before, or by an

@@ -333,5 +333,38 @@ TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
     simulation.engine(0).retire(std::move(states[0]));
 }
 
+// The same communicator: another rank makes one more call and waits for the rank that makes no more. It is told so, although the data has
+// not left.
+TEST(Decoupled, WhoWaitsForARankThatHasDestroyedTheCommunicatorIsTold) {
+    Simulation simulation(machine(3, 0));
+    States states = make_communicator(simulation);
+    const AlgorithmEntry& linear = collectives::find_algorithm(OperationKind::gather, "linear");
+    std::vector<std::byte> mine(3000);
+    std::vector<std::unique_ptr<Operation>> handed_over;
+    for (const int rank : {1, 2}) {
+        handed_over.push_back(std::make_unique<Operation>(
+            *states[static_cast<std::size_t>(rank)], 1, collectives::make_call(linear, 0, 3000, 0), linear.algorithm,
+            collectives::arguments_of(collectives::operation(OperationKind::gather), {.contribution = mine.data()}, 3000, 3, false)));
+        simulation.engine(rank).begin(*handed_over.back());
+        ASSERT_TRUE(handed_over.back()->done());
+    }
+    simulation.engine(1).retire(std::move(states[1]));
+    ASSERT_EQ(simulation.engine(1).deputies_under_way(), 1u);
+    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::barrier, "dissemination");
+    Operation barrier(*states[2], 2, collectives::make_call(entry, -1, 0, 0), entry.algorithm, Arguments());
+    simulation.engine(2).begin(barrier);
+    simulation.network().run();
+    for (int second = 1; second <= 3 && !barrier.done(); ++second) {
+        simulation.engine(2).tick(second * kSecond);
+        simulation.network().run();
+    }
+    ASSERT_TRUE(barrier.done());
+    ASSERT_TRUE(barrier.error());
+    EXPECT_EQ(barrier.error()->failed_rank(), 1);
+    EXPECT_NE(std::string(barrier.error()->what()).find("rank 1 has destroyed its communicator (or plan) after 1 operations"),
+              std::string::npos)
+        << barrier.error()->what();
+}
+
 }  // namespace
 }  // namespace rollcall::model_test::decoupled

@@ -120,11 +120,10 @@ void Plan::begin() {
         throw Error(ErrorCode::state,
                     fmt::format("Plan::begin(): {} is under way: end it with run() or wait() first", here.operation->describe()));
     here.make_operation();
-    here.operation->await_caller();
     here.predictor.begin(monotonic_now());
-    here.told = runtime::kUnknownTime;
+    here.told = here.predictor.predicted();
+    here.operation->await_caller(here.told);
     here.lane().start(*here.operation);
-    here.tell_prediction();
 }
 
 void Plan::edge(double fraction) {

@@ -128,7 +128,10 @@ class CellRun {
                                                          .landing_longest = landing.longest,
                                                          .node_memory = false,
                                                          .find_part_alone = decoupled_ ? &collectives::part_alone : nullptr});
-        if (sweep.phases) predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
+        if (sweep.phases) {
+            predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
+            for (int rank = 0; rank < sweep.ranks; ++rank) simulation_->world(rank).kept.emplace();
+        }
         measured_.identity = {.operation = std::string(runtime::name(sweep.operation)),
                               .algorithm = decoupled_ ? name + kDecoupled : name,
                               .transport = "simulated",

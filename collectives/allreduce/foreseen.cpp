@@ -54,6 +54,7 @@ Task allreduce_foreseen(Operation& op, MakePart make) {
     }
     const ForeseenPart part = make(op, foresight.arrivals);
     co_await op.arrival();
+    remember_lateness(op, foresight);
     co_await carry_out(op, part.steps, part.segments, data, kTimesStep + 1);
     co_await op.all_of(foresight.telling);
 }

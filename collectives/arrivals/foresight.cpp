@@ -1,6 +1,9 @@
 #include "collectives/arrivals/foresight.hpp"
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <optional>
 
 #include "collectives/arrivals/roster.hpp"
 #include "runtime/clock/common_clock.hpp"
@@ -13,6 +16,23 @@ using runtime::Operation;
 using runtime::Pending;
 using runtime::Task;
 
+namespace {
+
+/// What the leader of a plan keeps: by how much its caller came after the last of the others, in the last two iterations. One late arrival
+/// says little of the next one, so only what both have in common is expected.
+struct Lateness {
+    std::array<Nanoseconds, 2> last{};  ///< From 0. An iteration that there was not counts as 0.
+
+    Nanoseconds expected() const { return std::min(last[0], last[1]); }
+};
+
+Nanoseconds expected_lateness(Operation& op) {
+    const auto& kept = op.communicator().kept;
+    return kept && *kept ? std::static_pointer_cast<const Lateness>(*kept)->expected() : 0;
+}
+
+}  // namespace
+
 Nanoseconds foreseen_time(Operation& op, std::uint64_t bytes) {
     const Costs& costs = op.costs();
     const bool on_one_node = runtime::are_on_one_node(op);
@@ -24,7 +44,7 @@ Nanoseconds foreseen_time(Operation& op, std::uint64_t bytes) {
     return std::max<Nanoseconds>(latency + static_cast<Nanoseconds>(of_bytes), 1);
 }
 
-Task decide_arrivals(Operation& op, std::vector<Nanoseconds>& times) {
+Task decide_arrivals(Operation& op, std::vector<Nanoseconds>& times, Nanoseconds own_lateness) {
     std::fill(times.begin(), times.end(), kUnknownTime);
     runtime::Arrivals& arrivals = op.arrivals();
     std::vector<bool> has_arrived(times.size());
@@ -53,20 +73,35 @@ Task decide_arrivals(Operation& op, std::vector<Nanoseconds>& times) {
         if (has_arrived[rank]) times[rank] = now;
         if (times[rank] != kUnknownTime) last = std::max(last, times[rank] = std::max(times[rank], now));
     }
+    // Without an arrival of its own, this rank has waited until it knows of all others.
+    if (times[own] == kUnknownTime) times[own] = last + own_lateness;
     for (Nanoseconds& time : times) time = (time == kUnknownTime ? last : time) - now;
 }
 
 Task foresee_arrivals(Operation& op, int leader, Foresight& foresight) {
-    foresight.arrivals.assign(static_cast<std::size_t>(op.size()), kUnknownTime);
-    const transport::Bytes words{foresight.arrivals.data(), foresight.arrivals.size() * sizeof(foresight.arrivals[0])};
+    std::vector<Nanoseconds>& times = foresight.arrivals;
+    times.assign(static_cast<std::size_t>(op.size()), kUnknownTime);
+    const transport::Bytes words{times.data(), times.size() * sizeof(times[0])};
     if (op.rank() == leader) {
-        if (op.size() > 1) co_await decide_arrivals(op, foresight.arrivals);
+        if (op.size() > 1) co_await decide_arrivals(op, times, expected_lateness(op));
+        Nanoseconds last = 0;
+        for (int rank = 0; rank < op.size(); ++rank)
+            if (rank != leader) last = std::max(last, times[static_cast<std::size_t>(rank)]);
+        foresight.last_of_others = op.now() + last;
         for (int i = 1; i < op.size(); ++i) foresight.telling.push_back(op.send((leader + i) % op.size(), words, kTimesStep));
     } else {
         const Pending told = op.receive(leader, words, kTimesStep);
         co_await announce_to(op, leader, &told);
         co_await told;
     }
+}
+
+void remember_lateness(Operation& op, const Foresight& foresight) {
+    std::optional<std::shared_ptr<void>>& kept = op.communicator().kept;
+    if (!kept || foresight.last_of_others == kUnknownTime) return;
+    if (!*kept) *kept = std::make_shared<Lateness>();
+    auto& last = std::static_pointer_cast<Lateness>(*kept)->last;
+    last = {std::max<Nanoseconds>(op.now() - foresight.last_of_others, 0), last[0]};
 }
 
 }  // namespace rollcall::collectives

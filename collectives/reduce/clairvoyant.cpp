@@ -19,7 +19,7 @@
 
 namespace rollcall::collectives {
 
-Task reduce_by_schedule(Operation& op, std::span<const Nanoseconds> arrivals) {
+Task reduce_by_schedule(Operation& op, const Foresight& foresight) {
     const bool is_root = op.rank() == op.root();
     const auto contribution = op.arguments().contribution;
     if (op.size() == 1) {
@@ -28,7 +28,7 @@ Task reduce_by_schedule(Operation& op, std::span<const Nanoseconds> arrivals) {
         co_return;
     }
     const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
-    const Schedule schedule = clairvoyant({.arrivals = {arrivals.begin(), arrivals.end()},
+    const Schedule schedule = clairvoyant({.arrivals = foresight.arrivals,
                                            .segments = static_cast<int>(pieces.size()),
                                            .root = op.root(),
                                            .round_time = foreseen_time(op, pieces[0].size())});
@@ -36,13 +36,14 @@ Task reduce_by_schedule(Operation& op, std::span<const Nanoseconds> arrivals) {
     if (!is_root) scratch.emplace(contribution.size, contribution);
     const std::vector<Step> steps = steps_of(schedule, op.rank());
     co_await op.arrival();  // the schedule has been computed in the background, at no cost for the caller
+    remember_lateness(op, foresight);
     co_await carry_out(op, steps, pieces, is_root ? op.arguments().data : scratch->bytes(), kTimesStep + 1);
 }
 
 Task reduce_clairvoyant(Operation& op) {
     Foresight foresight;
     co_await foresee_arrivals(op, op.root(), foresight);
-    co_await reduce_by_schedule(op, foresight.arrivals);
+    co_await reduce_by_schedule(op, foresight);
     co_await op.all_of(foresight.telling);
 }
 

@@ -12,6 +12,10 @@
 
 namespace rollcall::collectives {
 
-Task reduce_near_optimal(Operation& op) { co_await reduce_by_schedule(op, {op.arguments().oracle, static_cast<std::size_t>(op.size())}); }
+Task reduce_near_optimal(Operation& op) {
+    const Nanoseconds* const oracle = op.arguments().oracle;
+    const Foresight foresight{.arrivals = {oracle, oracle + op.size()}, .telling = {}};
+    co_await reduce_by_schedule(op, foresight);
+}
 
 }  // namespace rollcall::collectives

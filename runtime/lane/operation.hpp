@@ -212,7 +212,11 @@ class alignas(64) Operation final : public Waitable {
     unsigned pieces_under_way() const;
 
     // --- for plans: before begin(), while the caller is still to arrive; afterwards, as the owner of the lane ---------
-    void await_caller() noexcept { awaits_caller_ = true; }
+    /// Before begin(): the caller is still to arrive, at `predicted` as far as that is known.
+    void await_caller(Nanoseconds predicted = kUnknownTime) noexcept {
+        awaits_caller_ = true;
+        predicted_arrival_ = predicted;
+    }
     /// Before begin(): the caller stays until the end and does not leave its data to a deputy.
     void stay() noexcept { stays_ = true; }
     bool stays() const noexcept { return stays_; }
@@ -328,8 +332,8 @@ class alignas(64) Operation final : public Waitable {
     Operation* next_active_ = nullptr;  ///< In the engine's table of operations under way.
     Nanoseconds predicted_arrival_ = kUnknownTime;
     Nanoseconds begun_at_ = 0, probed_at_ = 0;
-    int probe_next_ = 0;      ///< The world rank from which to go on asking in this round; 0: begin a new round.
-    std::uint64_t turn_ = 0;  ///< 0: the operation uses no signals.
+    int probe_next_ = 0;                  ///< The world rank from which to go on asking in this round; 0: begin a new round.
+    std::uint64_t turn_ = 0;              ///< 0: the operation uses no signals.
     int listens_from_ = 0, listens_ = 0;  ///< The rank whose signal is looked for, and the number of ranks from there on.
     NodeUse* node_uses_ = nullptr;
     bool alone_ = false, lacks_buffers_ = false;  ///< The first: it belongs to a deputy. The second: it has no buffers yet.

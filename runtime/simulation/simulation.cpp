@@ -128,7 +128,7 @@ void Simulation::begin(Rank& here, bool planned) {
     here.running = &*here.operation;
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = this;
-    if (planned) here.operation->await_caller();
+    if (planned) here.operation->await_caller(here.predicted > 0 ? start_ + here.call.predictions[0].arrival : kUnknownTime);
     if (here.call.stays) here.operation->stay();
     here.operation->begin(*here.engine);
 }
@@ -200,9 +200,12 @@ Simulation::Outcome Simulation::run(const std::function<RankCall(int)>& call_of,
         Rank& here = *ranks_[static_cast<std::size_t>(rank)];
         here.call = call_of(rank);
         here.exit = -1;
-        here.predicted = 0;
+        const auto& predictions = here.call.predictions;
+        // As in a plan, the call begins with a prediction that is there by then.
+        here.predicted = here.call.begin && !predictions.empty() && predictions[0].at <= *here.call.begin ? 1 : 0;
         if (here.call.begin) network_.schedule(start + *here.call.begin, &Simulation::begin_planned, this, rank);
-        for (const auto& prediction : here.call.predictions) network_.schedule(start + prediction.at, &Simulation::predict, this, rank);
+        for (std::size_t next = here.predicted; next < predictions.size(); ++next)
+            network_.schedule(start + predictions[next].at, &Simulation::predict, this, rank);
         network_.schedule(start + arrivals[static_cast<std::size_t>(rank)], &Simulation::arrive, this, rank);
     }
     network_.run();

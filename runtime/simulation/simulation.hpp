@@ -62,7 +62,7 @@ class Simulation {
         struct Prediction {
             Nanoseconds at, arrival;
         };
-        std::vector<Prediction> predictions = {};  ///< In order of time, after `begin` and before the arrival.
+        std::vector<Prediction> predictions = {};  ///< In order of time, from `begin` on and before the arrival.
         bool stays = false;                        ///< As after Operation::stay().
     };
     /// Runs one call. Each rank calls when it arrives; the times are relative to now. Returns when no more events happen. If a rank is then

@@ -3,6 +3,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "collectives/arrivals/foresight.hpp"
@@ -21,6 +22,7 @@ runtime::Task only_foresee(runtime::Operation& op) {
     collectives::Foresight foresight;
     co_await collectives::foresee_arrivals(op, op.root(), foresight);
     co_await op.arrival();
+    collectives::remember_lateness(op, foresight);
     foreseen[static_cast<std::size_t>(op.rank())] = foresight.arrivals;
     co_await op.all_of(foresight.telling);
 }
@@ -29,15 +31,14 @@ struct Expectations {
     Times begins, arrivals, predictions;  ///< A negative prediction: there is none.
 };
 
-std::vector<Times> foresee(const Simulation::Options& options, int root, const Expectations& given) {
+std::vector<Times> foresee(Simulation& simulation, int root, const Expectations& given) {
     const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::reduce, "clairvoyant");
-    foreseen.assign(static_cast<std::size_t>(options.ranks), {});
-    Simulation simulation(options);
+    foreseen.assign(static_cast<std::size_t>(simulation.size()), {});
     const auto outcome = simulation.run(
         [&](int rank) {
             const auto r = static_cast<std::size_t>(rank);
             Simulation::RankCall call{collectives::make_call(entry, root, 8, 8), &only_foresee, {}};
-            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, 8, options.ranks, rank == root);
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, 8, simulation.size(), rank == root);
             call.begin = given.begins[r];
             if (given.predictions[r] >= 0) call.predictions = {{given.begins[r], given.predictions[r]}};
             return call;
@@ -45,6 +46,16 @@ std::vector<Times> foresee(const Simulation::Options& options, int root, const E
         given.arrivals);
     for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
     return foreseen;
+}
+
+std::vector<Times> foresee(const Simulation::Options& options, int root, const Expectations& given) {
+    Simulation simulation(options);
+    return foresee(simulation, root, given);
+}
+
+/// The calls of this simulation are the iterations of a plan.
+void make_plan(Simulation& simulation) {
+    for (int rank = 0; rank < simulation.size(); ++rank) simulation.world(rank).kept.emplace();
 }
 
 TEST(Foresight, IsTheSameOnAllRanks) {
@@ -78,6 +89,86 @@ TEST(Foresight, IsWhatRanksPredict) {
     // Rank 0 decides when it comes, at 500 us. Rank 1 has come before.
     const Times one_unknown = foresee(options, 0, {Times(4, 0), arrivals, {arrivals[0], arrivals[1], -1, arrivals[3]}})[2];
     EXPECT_EQ(one_unknown, (Times{0, 0, 200'000, 200'000}));
+}
+
+/// How much later than the last of the others rank 2 is expected in calls, to which it comes at these times. It predicts nothing. The
+/// others come at 500 us at the latest, and have predicted it.
+Times expected_lateness(Simulation& simulation, const Times& arrivals) {
+    Times expected;
+    for (const Nanoseconds arrival : arrivals) {
+        const Times all = {500'000, 300'000, arrival, 400'000};
+        const Times told = foresee(simulation, 2, {Times(4, 0), all, {all[0], all[1], -1, all[3]}})[1];
+        EXPECT_EQ(told[0] - told[1], 200'000);
+        expected.push_back(told[2] - told[0]);
+    }
+    return expected;
+}
+
+TEST(Foresight, ALeaderThatWasLateTwiceIsExpectedLate) {
+    Simulation simulation({.ranks = 4, .model = {}});
+    make_plan(simulation);
+    // The smaller one of the last two counts. A leader that was not late once is not expected late until it has been late twice again.
+    EXPECT_EQ(expected_lateness(simulation, {900'000, 950'000, 930'000, 450'000, 900'000, 900'000, 900'000}),
+              (Times{0, 0, 400'000, 430'000, 0, 0, 400'000}));
+    Simulation unplanned({.ranks = 4, .model = {}});
+    EXPECT_EQ(expected_lateness(unplanned, {900'000, 900'000, 900'000, 900'000}), Times(4, 0));
+}
+
+// A leader that begins after all others have predicted decides at once.
+TEST(Foresight, TheLeaderBeginsWithItsPrediction) {
+    Simulation simulation({.ranks = 4, .model = {}});
+    make_plan(simulation);
+    const Times arrivals = {500'000, 300'000, 900'000, 400'000};
+    for (int iteration = 0; iteration < 4; ++iteration) {
+        const Times told = foresee(simulation, 2, {{0, 0, 200'000, 0}, arrivals, arrivals})[1];
+        EXPECT_EQ(told, (Times{300'000, 100'000, 700'000, 200'000})) << iteration;
+    }
+}
+
+// Rank 0 decides, is late in every call, and predicts nothing. From the third call of a plan on, a call takes no longer than if it did.
+TEST(Foresight, ALeaderThatIsAlwaysLateDelaysLikeAnyOtherRank) {
+    constexpr Nanoseconds kLate = 300'000'000;
+    constexpr std::uint64_t kBytes = 5'600'000, kSegment = kBytes / 56;
+    constexpr int kRanks = 8;
+    for (const auto& [operation, name] : {std::pair{OperationKind::allreduce, "straggler"},
+                                          {OperationKind::allreduce, "clairvoyant"},
+                                          {OperationKind::reduce, "clairvoyant"}}) {
+        SCOPED_TRACE(fmt::format("{} {}", runtime::name(operation), name));
+        const AlgorithmEntry& entry = collectives::find_algorithm(operation, name);
+        const auto& row = collectives::operation(operation);
+        Times arrivals(kRanks, 100'000);
+        arrivals[0] = kLate;
+        const auto delays = [&](bool is_plan, bool is_predicted) {
+            Simulation simulation({.ranks = kRanks, .model = {}});
+            if (is_plan) make_plan(simulation);
+            Times found;
+            for (int iteration = 0; iteration < 4; ++iteration) {
+                const auto outcome = simulation.run(
+                    [&](int rank) {
+                        const std::uint64_t segment = entry.segmented ? kSegment : 0;
+                        Simulation::RankCall call{
+                            collectives::make_call(entry, row.has_root ? 0 : -1, kBytes, segment), collectives::planned(entry), {}};
+                        call.arguments = collectives::arguments_of(row, {}, kBytes, kRanks, rank == 0);
+                        call.arguments.segment_bytes = segment;
+                        call.begin = 0;
+                        if (rank != 0 || is_predicted) call.predictions = {{0, arrivals[static_cast<std::size_t>(rank)]}};
+                        return call;
+                    },
+                    arrivals);
+                found.push_back(*std::max_element(outcome.exits.begin(), outcome.exits.end()) - kLate);
+            }
+            return found;
+        };
+        const Times learned = delays(true, false), predicted = delays(true, true), unplanned = delays(false, false);
+        EXPECT_EQ(learned[0], unplanned[0]);
+        EXPECT_EQ(learned[1], unplanned[0]);
+        EXPECT_EQ(learned[2], predicted[0]);
+        EXPECT_EQ(learned[3], predicted[0]);
+        EXPECT_EQ(unplanned, Times(4, unplanned[0]));
+        if (operation == OperationKind::allreduce) {
+            EXPECT_LE(predicted[0] * 5, unplanned[0] * 4);
+        }
+    }
 }
 
 /// What a process has computed at some time.

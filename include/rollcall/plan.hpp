@@ -66,7 +66,9 @@ struct CallRecord {
 /// on their arrivals alone. What the hints are used for depends on the algorithm. One that sorts (sorted_...) serves those ranks first that
 /// have arrived or will arrive soon. One that works in the background (background_...) moves data during the compute phase. A barrier does
 /// nothing on a rank before the rank arrives. A broadcast by `shared_memory` or `two_level` may write its message into the buffer before
-/// that. In plans, `auto` takes `shared_memory` within a node; it never takes `two_level` for a broadcast, so name `two_level`.
+/// that. In plans, `auto` takes `shared_memory` within a node; it never takes `two_level` for a broadcast, so name `two_level`. Each edge
+/// makes a new prediction. Algorithms that decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and
+/// the sorted trees), may use the first one only.
 ///
 /// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronises the
 /// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.

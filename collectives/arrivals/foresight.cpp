@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -88,11 +89,15 @@ Task foresee_arrivals(Operation& op, int leader, Foresight& foresight) {
         for (int rank = 0; rank < op.size(); ++rank)
             if (rank != leader) last = std::max(last, times[static_cast<std::size_t>(rank)]);
         foresight.last_of_others = op.now() + last;
-        for (int i = 1; i < op.size(); ++i) foresight.telling.push_back(op.send((leader + i) % op.size(), words, kTimesStep));
+        const bool all_together = std::adjacent_find(times.begin(), times.end(), std::not_equal_to<>()) == times.end();
+        if (all_together) std::fill(times.begin(), times.end(), 0);
+        const transport::ConstBytes message{words.data, all_together ? 0 : words.size};
+        for (int i = 1; i < op.size(); ++i) foresight.telling.push_back(op.send((leader + i) % op.size(), message, kTimesStep));
     } else {
         const Pending told = op.receive(leader, words, kTimesStep);
         co_await announce_to(op, leader, &told);
         co_await told;
+        if (times[0] == kUnknownTime) std::fill(times.begin(), times.end(), 0);  // the message was empty
     }
 }
 

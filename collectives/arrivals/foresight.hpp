@@ -37,8 +37,8 @@ struct Foresight {
 
 /// The leader decides from what its board shows, as soon as it knows of all other ranks or its own caller arrives. Another rank without a
 /// prediction counts as the last one. In a plan, a leader without a prediction counts as late as it was in both of the last two iterations.
-/// The leader tells the decision to all other ranks. They tell the leader when they expect to arrive, and that they have arrived. The
-/// caller of this rank need not have come.
+/// The leader tells the decision to all other ranks, which takes no bytes if all are expected at the same time. They tell the leader when
+/// they expect to arrive, and that they have arrived. The caller of this rank need not have come.
 runtime::Task foresee_arrivals(runtime::Operation& op, int leader, Foresight& foresight);
 
 /// To be called when this rank's caller has arrived. In a plan, the leader remembers how late it was. (This is what the algorithm keeps

@@ -17,6 +17,7 @@ namespace {
 static_assert(std::is_same_v<decltype(collectives::Foresight::arrivals), std::vector<std::int64_t>>);
 
 std::vector<Times> foreseen;  ///< By rank: what it was told.
+std::uint64_t bytes_told = 0;
 
 runtime::Task only_foresee(runtime::Operation& op) {
     collectives::Foresight foresight;
@@ -45,6 +46,7 @@ std::vector<Times> foresee(Simulation& simulation, int root, const Expectations&
         },
         given.arrivals);
     for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+    bytes_told = outcome.bytes;
     return foreseen;
 }
 
@@ -89,6 +91,19 @@ TEST(Foresight, IsWhatRanksPredict) {
     // Rank 0 decides when it comes, at 500 us. Rank 1 has come before.
     const Times one_unknown = foresee(options, 0, {Times(4, 0), arrivals, {arrivals[0], arrivals[1], -1, arrivals[3]}})[2];
     EXPECT_EQ(one_unknown, (Times{0, 0, 200'000, 200'000}));
+}
+
+TEST(Foresight, TakesNoBytesIfAllComeTogether) {
+    Simulation::Options options;
+    options.ranks = 4;
+    const Times together(4, 500'000), one_later = {500'000, 500'000, 500'001, 500'000};
+    EXPECT_EQ(foresee(options, 1, {Times(4, 0), together, together}), std::vector(4, Times(4, 0)));
+    EXPECT_EQ(bytes_told, 0u);
+    EXPECT_EQ(foresee(options, 1, {Times(4, 0), together, Times(4, -1)}), std::vector(4, Times(4, 0))) << "nothing is predicted";
+    EXPECT_EQ(bytes_told, 0u);
+    const Times told = foresee(options, 1, {Times(4, 0), together, one_later})[0];
+    EXPECT_EQ(told[2] - told[0], 1);
+    EXPECT_EQ(bytes_told, 3 * 4 * sizeof(Nanoseconds));
 }
 
 /// How much later than the last of the others rank 2 is expected in calls, to which it comes at these times. It predicts nothing. The

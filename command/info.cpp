@@ -227,6 +227,7 @@ void add_info_command(usage::Command& root) {
         Format format = Format::text;
         bool algorithms = false;
         Explained explained;
+        std::optional<std::string> sizes, ranks;
     };
     const auto words = std::make_shared<Words>();
     output::add_format_option(*command, words->format);
@@ -236,12 +237,17 @@ void add_info_command(usage::Command& root) {
                      "Instead, say which algorithm calls of this operation use, and why; for several nodes, two are assumed; "
                      "between two groups, each has half of the ranks, and nodes of its own")
         ->type_name("OPERATION");
-    command
-        ->add_option("--bytes", words->explained.sizes, fmt::format("With --explain: sizes of the message or block, {}", bench::kSizeList))
+    command->add_option("--bytes", words->sizes, fmt::format("With --explain: sizes of the message or block, {}", bench::kSizeList))
         ->type_name("BYTES");
-    command->add_option("--ranks", words->explained.ranks, fmt::format("With --explain: numbers of ranks, {}", bench::kCountList))
-        ->type_name("N");
+    command->add_option("--ranks", words->ranks, fmt::format("With --explain: numbers of ranks, {}", bench::kCountList))->type_name("N");
     command->callback([words] {
+        const auto take = [&](const char* option, const std::optional<std::string>& given, std::string& value) {
+            if (given && words->explained.operation.empty())
+                throw Error(ErrorCode::invalid_argument, fmt::format("{} needs --explain OPERATION", option));
+            value = given.value_or(value);
+        };
+        take("--bytes", words->sizes, words->explained.sizes);
+        take("--ranks", words->ranks, words->explained.ranks);
         if (!words->explained.operation.empty())
             explain(words->explained, words->format);
         else

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ output::Value value_of(rlim_t limit, bool bytes) {
 std::string node_memory(const Settings& settings) {
     const runtime::node::Segment segment(1, settings.landing_bytes);
     if (!segment.why_not().empty()) return "not possible: " + segment.why_not();
-    constexpr std::size_t kMost = 1024;  // No node has more ranks.
+    constexpr std::size_t kMost = 1024;  // The work grows with the square of the number, and few nodes have more ranks.
     std::vector<runtime::node::Handle> ranks(1, segment.handle());
     const std::uint64_t limit = ranks.front().longest_file;
     while (ranks.size() < kMost) {
@@ -40,7 +41,7 @@ std::string node_memory(const Settings& settings) {
                            ranks.size() > 2 ? fmt::format("possible for at most {} ranks", ranks.size() - 1) : "not possible", ranks.size(),
                            mebibytes(bytes), mebibytes(limit));
     }
-    return "possible";
+    return limit == std::numeric_limits<std::uint64_t>::max() ? "possible" : fmt::format("possible for at least {} ranks", kMost);
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ std::vector<int> repeated_numbers(const char* variable, std::string_view text) {
 Allocation of_slurm(const char* nodes) {
     Allocation found{"Slurm", {}, "srun"};
     try {
-        found.hosts = parse_hosts(nodes);
+        found.hosts = parse_hosts(nodes, "");
     } catch (const Error& error) {
         refuse("SLURM_JOB_NODELIST", error.what());
     }
@@ -80,7 +80,10 @@ Allocation of_slurm(const char* nodes) {
         }
         const char* const each = variable == kProcessors ? text_of(kProcessorsOfTask) : nullptr;
         const int divisor = each != nullptr ? number(kProcessorsOfTask, each) : 1;
-        for (std::size_t i = 0; i < slots.size(); ++i) found.hosts[i].slots = std::max(1, slots[i] / divisor);
+        for (std::size_t i = 0; i < slots.size(); ++i) {
+            found.hosts[i].slots = std::max(1, slots[i] / divisor);
+            found.hosts[i].slots_given = true;
+        }
         break;
     }
     return found;
@@ -105,7 +108,7 @@ Allocation of_pairs(const char* manager, const char* variable, std::istream& tex
     }
     if (list.empty()) refuse(variable, "it names no host");
     try {
-        return {manager, parse_hosts(list), ""};
+        return {manager, parse_hosts(list, ""), ""};
     } catch (const Error& error) {
         refuse(variable, error.what());
     }

@@ -129,8 +129,10 @@ void add_line(std::string_view line, HostCollector& hosts, const Complain& compl
 
 }  // namespace
 
-std::vector<Host> parse_hosts(std::string_view list) {
-    const Complain complain = [](const std::string& sentence) { throw Error(ErrorCode::invalid_argument, "--hosts: " + sentence); };
+std::vector<Host> parse_hosts(std::string_view list, std::string_view name_for_errors) {
+    const Complain complain = [&](const std::string& sentence) {
+        throw Error(ErrorCode::invalid_argument, fmt::format("{}{}{}", name_for_errors, name_for_errors.empty() ? "" : ": ", sentence));
+    };
     if (trim(list).empty()) complain("no host is named; allowed: a list such as a:4,b:4 or node[0-3]:2");
     HostCollector hosts;
     for (std::size_t begin = 0; begin <= list.size();) {

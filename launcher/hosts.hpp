@@ -34,8 +34,9 @@ struct Host {
 };
 
 /// Reads a list such as `a:4,b:4,node[0-3]:2,anna@c,[::1]:2`. The hosts are in the order of their first mention. A
-/// host that is named again gets further slots. A mention without a number is 1 slot.
-std::vector<Host> parse_hosts(std::string_view list);
+/// host that is named again gets further slots. A mention without a number is 1 slot. Errors begin with
+/// `name_for_errors`, the option or variable that has the list; empty: with nothing.
+std::vector<Host> parse_hosts(std::string_view list, std::string_view name_for_errors = "--hosts");
 
 /// Reads the text of a hostfile; `name_for_errors` is the name of the file. There is one host in a line. `#` begins a
 /// comment. After the host may come:

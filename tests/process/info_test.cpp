@@ -136,6 +136,8 @@ TEST_F(Info, ExplainsWhatCallsTake) {
     }
     EXPECT_EQ(count(usual.out, ",shared_memory,"), 4) << usual.out;
     EXPECT_EQ(count(without.out, "shared_memory"), 0) << without.out;
+    expect_refused("info --bytes 8", {"--bytes needs --explain"});
+    expect_refused("info --ranks 4", {"--ranks needs --explain"});
     expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});
 }
 

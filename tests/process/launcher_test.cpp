@@ -81,12 +81,16 @@ TEST(Launcher, WrongUsageIsOneLineAndTwo) {
 }
 
 TEST(Launcher, AProgramThatCannotBeStartedIsOneSentence) {
-    for (const Words& arguments : {Words{"-n", "4", "rollcall-no-such-program"}, Words{"-n", "1", "./no/such/program"},
-                                   Words{"-n", "1", "true", ":", "-n", "1", "rollcall-no-such-program"}}) {
+    const std::string none = "cannot start 'rollcall-no-such-program': there is no such program in PATH\n";
+    const std::vector<std::pair<Words, std::string>> cases = {
+        {{"-n", "4", "rollcall-no-such-program"}, none},
+        {{"-n", "1", "./no/such/program"}, "cannot start './no/such/program': No such file or directory\n"},
+        {{"-n", "1", "true", ":", "-n", "1", "rollcall-no-such-program"}, none}};
+    for (const auto& [arguments, sentence] : cases) {
         const Result result = run(arguments);
         EXPECT_EQ(result.code, 127);
         EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
-        EXPECT_TRUE(has(result.error, "no"));
+        EXPECT_TRUE(has(result.error, sentence)) << result.error;
     }
     EXPECT_EQ(run({"-n", "1", "/etc/passwd"}).code, 126);
     EXPECT_EQ(run({"-n", "1", "/"}).code, 126);

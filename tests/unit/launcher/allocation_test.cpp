@@ -58,10 +58,12 @@ TEST_F(Allocations, OfSlurm) {
     EXPECT_EQ(found({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", "1(x2)"}, {"SLURM_JOB_CPUS_PER_NODE", "8(x2)"}}),
               "Slurm: a:1 b:1");
     EXPECT_EQ(find_allocation()->agent, kSrun);
+    for (const Host& host : find_allocation()->hosts) EXPECT_TRUE(host.slots_given) << "--per-node may not exceed it";
     EXPECT_TRUE(
         contains(said({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", "1"}}), "SLURM_TASKS_PER_NODE: it has numbers for 1 hosts"));
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "2(x"}}), "'2(x' is not a number"));
-    EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "n[0-"}}), "SLURM_JOB_NODELIST"));
+    EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "n[0-"}}), "cannot be read from SLURM_JOB_NODELIST: "));
+    EXPECT_FALSE(contains(said({{"SLURM_JOB_NODELIST", "n[0-"}}), "--hosts:")) << "nobody gave it";
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "1(x999999999)"}}), "too many hosts"));
 }
 

@@ -1,11 +1,11 @@
 // What the child of a launcher says when it cannot start its program.
 #include "launcher/spawn.hpp"
 
-#include <cerrno>
 #include <fcntl.h>
-#include <string>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <cerrno>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -61,9 +62,10 @@ void Door::accept(Listener& listener) {
         if (!socket) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-            if (!std::exchange(short_of_files_, true)) {
+            if (accept_failure_.empty()) {
+                accept_failure_ = std::strerror(errno);
                 rendezvous_log(LogLevel::warn, "this process cannot accept all connections: {}; raise its limit of open files (ulimit -n)",
-                               std::strerror(errno));
+                               accept_failure_);
             }
             if (guests_.empty()) return pause();
             drop(guests_.begin(), "the limit of open files is reached");
@@ -116,7 +118,15 @@ void Door::drop(Guests::iterator guest, const std::string& why) {
 
 void Door::count(const std::string& why) {
     // The warning comes only once, because a stranger that connects again and again must not fill the log.
+    last_drop_ = why;
     if (++dropped_ == 1) rendezvous_log(LogLevel::warn, "a connection that is not of this job was dropped: {}", why);
+}
+
+std::string Door::trouble() const {
+    std::string text;
+    if (dropped_ > 0) text += fmt::format("; {} connections were dropped (last: {})", dropped_, last_drop_);
+    if (!accept_failure_.empty()) text += fmt::format("; connections could not be accepted: {} (ulimit -n)", accept_failure_);
+    return text;
 }
 
 void Door::pause() {

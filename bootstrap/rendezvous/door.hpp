@@ -41,6 +41,8 @@ class Door {
     void tick();
 
     std::uint64_t dropped() const { return dropped_; }
+    /// A clause, after a semicolon, about connections that did not get in. Empty if there was no trouble.
+    std::string trouble() const;
     std::size_t half_open() const { return guests_.size(); }
 
   private:
@@ -73,7 +75,8 @@ class Door {
     Guests guests_;  ///< Oldest first.
     Nanoseconds resume_at_ = kNever;
     std::uint64_t dropped_ = 0;
-    bool short_of_files_ = false;  ///< Whether the shortage has been reported.
+    std::string last_drop_;       ///< Why.
+    std::string accept_failure_;  ///< The system's message about the first connection that could not be accepted.
 };
 
 }  // namespace rollcall::bootstrap

@@ -59,6 +59,7 @@ struct Rendezvous::Implementation {
     Implementation& operator=(const Implementation&) = delete;
 
     void start_root();
+    void find_meeting_place();
     void share_failure(const char* sentence) const;
     void ask();
     void meet();
@@ -89,7 +90,11 @@ struct Rendezvous::Implementation {
 };
 
 ServiceOptions Rendezvous::Implementation::service_options(Identity::Kind kind) const {
-    return {invitation->key, {kind, rank, size}, host, options.join_timeout, options.heartbeat, options.silence};
+    return {invitation->key, {kind, rank, size}, host, options.join_timeout, options.heartbeat, options.silence, options.absence_advice};
+}
+
+void Rendezvous::Implementation::find_meeting_place() {
+    meeting.emplace(invitation->key, options.meeting.empty() ? host : fmt::format("{} {}", host, options.meeting));
 }
 
 void Rendezvous::Implementation::start_root() {
@@ -109,7 +114,8 @@ void Rendezvous::Implementation::start_root() {
     invitation.emplace(Invitation{bound.address(), bound.port(), options.key ? *options.key : Key::random()});
     text = invitation->text();
     // Another rank of this host may have been quicker. Then that one leads here.
-    Descriptor waiting = meeting.emplace(invitation->key, host).listen();
+    find_meeting_place();
+    Descriptor waiting = meeting->listen();
     root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), Service::Root{std::move(listener)});
     rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
 }
@@ -139,7 +145,7 @@ void Rendezvous::Implementation::ask() {
     }
     text.swap(given);
     wipe(given);
-    meeting.emplace(invitation->key, host);
+    find_meeting_place();
     local.reset();  // its name belongs to the other key
 }
 

@@ -32,6 +32,7 @@ struct ServiceOptions {
     Timeout join_timeout = kForever;
     Timeout heartbeat = std::chrono::seconds(1);
     Timeout silence = std::chrono::seconds(10);  ///< 0: silence never counts as a loss.
+    std::string absence_advice = {};             ///< A clause that says why ranks may be missing.
 };
 
 /// A root listens at `network`, where leaders connect. A leader has a connection to the root. Ranks of this host connect at `local`; a root

@@ -144,7 +144,10 @@ void Service::Loop::keep_time(Nanoseconds expected) {
     if (hub_) hub_->tick();
     if (stage_ == Stage::assembling && assembled_by_ <= time) {
         const double seconds = std::chrono::duration<double>(options_.join_timeout).count();
-        refuse(Error(ErrorCode::timeout, fmt::format("the job cannot start: within {:g} s {} did not come", seconds, assembly_.missing())));
+        std::string why = door_->trouble();
+        if (!options_.absence_advice.empty()) why += "; " + options_.absence_advice;
+        refuse(Error(ErrorCode::timeout,
+                     fmt::format("the job cannot start: within {:g} s {} did not come{}", seconds, assembly_.missing(), why)));
     }
 }
 

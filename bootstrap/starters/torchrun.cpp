@@ -37,9 +37,13 @@ std::vector<std::uint16_t> ports_of(const Key& key) {
     return ports;
 }
 
-bool names_loopback(const std::string& name) {
+/// Whether a name asks for a loopback address, and not only happens to stand for one. Some starters (Kubeflow) call rank 0's host localhost
+/// on that host, and by its name on the others.
+bool asks_for_loopback(const std::string& name) {
     const auto numeric = SocketAddress::parse(name, 0);
-    return name == "localhost" || (numeric && numeric->loopback());
+    if (numeric) return numeric->loopback();
+    const std::string here = environment("LOCAL_WORLD_SIZE");
+    return name == "localhost" && !here.empty() && here == environment("WORLD_SIZE");
 }
 
 SocketAddress address_of_master(const std::string& name) {
@@ -58,15 +62,27 @@ SocketAddress address_of_master(const std::string& name) {
     return address;
 }
 
-/// Returns the address where rank 0 listens. Many systems know their own name as a loopback address, and a name may stand for an address
-/// that is translated on the way to this host.
-std::string listening_address(const std::string& name, const std::string& net) {
-    const SocketAddress meant = address_of_master(name);
-    if (is_of_this_host(meant) && (!meant.loopback() || names_loopback(name))) return meant.address();
+/// Returns the address where rank 0 listens, or why the name has none. Many systems know their own name as a loopback address, and a name
+/// may stand for an address that is translated on the way to this host. The other ranks of rank 0's host may not know the name, too.
+std::string listening_address(const std::string& name, const std::string& net, std::string& why_not) {
+    std::string reason;
+    try {
+        const SocketAddress meant = address_of_master(name);
+        if (meant.loopback() ? asks_for_loopback(name) : is_of_this_host(meant)) return meant.address();
+        reason = fmt::format("MASTER_ADDR={} is {}, at which other hosts do not reach this one", name, meant.address());
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::invalid_argument) throw;
+        reason = why_not = error.what();
+    }
     std::string address = address_in_use(net);
-    rendezvous_log(LogLevel::debug, "MASTER_ADDR={} is {}, at which other hosts do not reach this one: rank 0 listens at {}", name,
-                   meant.address(), address);
+    rendezvous_log(LogLevel::debug, "{}: rank 0 listens at {}", reason, address);
     return address;
+}
+
+/// Returns the address where the other ranks look for rank 0. If it is a loopback address, rank 0 is on this host.
+std::string address_of_rank_0(const std::string& name, const std::string& net) {
+    const SocketAddress meant = address_of_master(name);
+    return meant.loopback() && !asks_for_loopback(name) ? address_in_use(net) : meant.address();
 }
 
 }  // namespace
@@ -89,28 +105,36 @@ std::unique_ptr<Bootstrap> join_torchrun() {
     const int rank = whole_number("RANK", kTorchrunName, 0, size - 1);
     const int master_port = whole_number("MASTER_PORT", kTorchrunName, 1, kHighestPort);
     const std::string name = environment("MASTER_ADDR");
-    const Key key =
-        read_key_file(key_file_path(settings.key_file))
-            .derive({"rollcall torchrun", name, std::to_string(master_port), std::to_string(size), environment("TORCHELASTIC_RUN_ID")});
+    const std::string key_file = key_file_path(settings.key_file);
+    // Hosts may know rank 0's host by different names, so MASTER_ADDR is not a part of the key. But on one host it has one value for each
+    // job.
+    const Key key = read_key_file(key_file).derive(
+        {"rollcall torchrun", std::to_string(master_port), std::to_string(size), environment("TORCHELASTIC_RUN_ID")});
 
     RendezvousOptions options = rendezvous_options();
     options.key = key;
+    options.meeting = name;
     if (options.port == 0) {
         options.more_ports = ports_of(key);
         options.port = options.more_ports.front();
         options.more_ports.erase(options.more_ports.begin());
     }
     options.port_advice = "set ROLLCALL_PORT to a free port, to the same one on all ranks";
-    options.address_advice = fmt::format("MASTER_ADDR={} says where rank 0 is", name);
+    options.absence_advice = fmt::format("the key file {} must be the same on all hosts", key_file);
+    options.address_advice = fmt::format("MASTER_ADDR={} says where rank 0 is, and {}", name, options.absence_advice);
     options.invitation_may_be_stale = true;  // the process that answers there may still belong to the job before this one
-    if (rank == 0) options.address = listening_address(name, settings.net);
+    if (rank == 0) {
+        std::string why_not;
+        options.address = listening_address(name, settings.net, why_not);
+        if (!why_not.empty()) options.absence_advice += "; " + why_not;
+    }
 
     const Nanoseconds until = deadline_after(options.join_timeout);
     const Share share = [&](std::string mine) {
         if (!mine.empty()) return mine;
         for (;;) {
             try {
-                return Invitation{address_of_master(name).address(), options.port, key}.text();
+                return Invitation{address_of_rank_0(name, settings.net), options.port, key}.text();
             } catch (const Error& error) {
                 if (error.code() == ErrorCode::invalid_argument || monotonic_now() >= until) throw;
                 std::this_thread::sleep_for(kResolvePause);

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -182,7 +183,11 @@ TEST_F(Torchruns, SayWhatIsWrongWithTheirVariables) {
     set("RANK", "0");
     set("MASTER_PORT", "29500");
     set("MASTER_ADDR", "no-such-host.invalid");
-    EXPECT_TRUE(contains(error_of([] { join_torchrun(); }).what(), "MASTER_ADDR=no-such-host.invalid"));
+    set("ROLLCALL_LAUNCH_TIMEOUT", "100ms");
+    for (const char* rank : {"0", "1"}) {  // rank 0 waits, because others may know the name, and says it then
+        set("RANK", rank);
+        EXPECT_TRUE(contains(error_of([] { join_torchrun(); }).what(), "MASTER_ADDR=no-such-host.invalid")) << rank;
+    }
 }
 
 TEST_F(Torchruns, SayWhereTheyLookedForRank0InVain) {
@@ -193,8 +198,47 @@ TEST_F(Torchruns, SayWhereTheyLookedForRank0InVain) {
     set("ROLLCALL_LAUNCH_TIMEOUT", "100ms");
     const Error error = error_of([] { join_torchrun(); });
     EXPECT_EQ(error.code(), ErrorCode::timeout);
-    EXPECT_TRUE(contains(error.what(), "; MASTER_ADDR=127.0.0.1 says where rank 0 is")) << error.what();
+    const std::string key = fmt::format("the key file {} must be the same on all hosts", path("key"));
+    EXPECT_TRUE(contains(error.what(), "; MASTER_ADDR=127.0.0.1 says where rank 0 is, and " + key)) << error.what();
+    set("RANK", "0");
+    const Error of_rank_0 = error_of([] { join_torchrun(); });
+    EXPECT_TRUE(contains(of_rank_0.what(), "rank 1 did not come; " + key)) << of_rank_0.what();
 }
+
+/// Two ranks, of which rank 1 probably comes first. Each has a value of MASTER_ADDR.
+void expect_two_to_meet(const std::string& name_at_0, const std::string& name_at_1) {
+    ::setenv("WORLD_SIZE", "2", 1);
+    ::setenv("MASTER_PORT", "29500", 1);
+    const pid_t other = ::fork();
+    if (other == 0) {
+        ::setenv("RANK", "1", 1);
+        ::setenv("MASTER_ADDR", name_at_1.c_str(), 1);
+        try {
+            const auto bootstrap = join_torchrun();
+            bootstrap->barrier({}, 20s);
+            bootstrap->leave();
+            ::_exit(bootstrap->place().size == 2 ? 0 : 1);
+        } catch (const std::exception& error) {
+            std::fprintf(stderr, "%s\n", error.what());
+            ::_exit(2);
+        }
+    }
+    std::this_thread::sleep_for(200ms);
+    ::setenv("RANK", "0", 1);
+    ::setenv("MASTER_ADDR", name_at_0.c_str(), 1);
+    const auto bootstrap = join_torchrun();
+    bootstrap->barrier({}, 20s);
+    bootstrap->leave();
+    int status = -1;
+    ASSERT_EQ(::waitpid(other, &status, 0), other);
+    EXPECT_EQ(status, 0);
+}
+
+/// On Debian, a host knows its own name as 127.0.1.1. The resolver takes "127.1.1" for 127.1.0.1, which stands for such a name here.
+TEST_F(Torchruns, MeetIfTheNameOfTheirHostIsALoopbackAddress) { expect_two_to_meet("127.1.1", "127.1.1"); }
+
+/// As under Kubeflow. Ranks that know rank 0 by different names meet as if they were on different hosts.
+TEST_F(Torchruns, MeetIfRank0IsLocalhostOnlyOnItsHost) { expect_two_to_meet("localhost", "127.0.0.1"); }
 
 TEST_F(Torchruns, DoNotListenEverywhere) {
     set("WORLD_SIZE", "2");

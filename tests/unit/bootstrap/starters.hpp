@@ -46,6 +46,7 @@ class RendezvousStarters : public testing::Test {
                                                  "WORLD_SIZE",
                                                  "MASTER_ADDR",
                                                  "MASTER_PORT",
+                                                 "LOCAL_WORLD_SIZE",
                                                  "TORCHELASTIC_USE_AGENT_STORE",
                                                  "TORCHELASTIC_RUN_ID",
                                                  "ROLLCALL_BOOTSTRAP_FD",

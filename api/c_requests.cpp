@@ -45,8 +45,7 @@ class Gathered {
     /// Throws if a request is in the list twice: its second place would still point to it when the first one has deleted it.
     void check_each_once() const {
         const std::span list(requests_, count_);
-        const bool is_twice =
-            std::ranges::any_of(list, [](rollcall_request* one) { return one && std::exchange(one->is_listed, true); });
+        const bool is_twice = std::ranges::any_of(list, [](rollcall_request* one) { return one && std::exchange(one->is_listed, true); });
         for (rollcall_request* const one : list)
             if (one) one->is_listed = false;
         if (is_twice) throw Error(ErrorCode::invalid_argument, "the same request stands twice in the list");

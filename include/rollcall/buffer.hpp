@@ -82,7 +82,7 @@ concept TransferableObject = Transferable<T> && std::default_initializable<T>;
 /// std::string_view, C arrays, ...
 template <class R>
 concept TransferableRange = !detail::kIsOptional<std::remove_cvref_t<R>> && std::ranges::contiguous_range<R> &&
-    std::ranges::sized_range<R> && Transferable<std::remove_cv_t<std::ranges::range_value_t<R>>>;
+                            std::ranges::sized_range<R> && Transferable<std::remove_cv_t<std::ranges::range_value_t<R>>>;
 
 /// An argument `D&&` that a call can read: a range of elements, or one object.
 template <class D>

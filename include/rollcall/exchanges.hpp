@@ -198,8 +198,8 @@ class ROLLCALL_EXPORT Exchanges {
 
   protected:
     // A copy of this part alone would be no communicator.
-    Exchanges(const Exchanges&) = default;
-    Exchanges& operator=(const Exchanges&) = default;
+    Exchanges(const Exchanges&) = default;             ///< For communicators.
+    Exchanges& operator=(const Exchanges&) = default;  ///< For communicators.
 
   private:
     friend class Communicator;

@@ -221,8 +221,8 @@ class ROLLCALL_EXPORT ReducingOperations {
   protected:
     ReducingOperations() = default;
     // A copy of this part alone would be no communicator.
-    ReducingOperations(const ReducingOperations&) = default;
-    ReducingOperations& operator=(const ReducingOperations&) = default;
+    ReducingOperations(const ReducingOperations&) = default;             ///< For communicators.
+    ReducingOperations& operator=(const ReducingOperations&) = default;  ///< For communicators.
 
   private:
     template <class R, class O>

@@ -65,6 +65,9 @@ Told by_pmix() {
 /// Other starters that speak PMI, without an inherited socket.
 Told by_other_pmi() { return told(!is_set("PMI_FD") && is_set("PMI_RANK"), "PMI_SIZE"); }
 
+/// mpiexec.hydra -pmi-port: ranks are told a port in the place of an inherited socket, and their rank only over it.
+Told by_pmi_port() { return told(!is_set("PMI_FD") && !is_set("PMI_RANK") && is_set("PMI_ID"), "PMI_SIZE"); }
+
 std::unique_ptr<Bootstrap> join_rollcall_run() { return std::make_unique<Launched>(std::getenv(kDescriptorVariable)); }
 
 /// A way of being started that the environment shows.
@@ -94,10 +97,12 @@ const Starter kStarters[] = {
     {"a launcher that speaks PMIx", "PMIX_RANK", by_pmix, join_pmix},
     {"srun (Slurm)", "SLURM_PROCID", by_srun, join_srun},
     {"a launcher that speaks PMI (mpiexec)", "PMI_RANK", by_other_pmi, nullptr},
+    {"a launcher that speaks PMI over a port (mpiexec -pmi-port)", "PMI_ID", by_pmi_port, nullptr},
 };
 
 /// Other variables that belong to those of the starters.
-constexpr const char* kCompanions[] = {kDirectoryRankVariable, kDirectorySizeVariable, kDirectoryJobVariable, "PMI_SIZE", "PMIX_NAMESPACE"};
+constexpr const char* kCompanions[] = {kDirectoryRankVariable, kDirectorySizeVariable, kDirectoryJobVariable, "PMI_SIZE", "PMI_PORT",
+                                       "PMIX_NAMESPACE"};
 
 struct Found {
     const Starter* starter = nullptr;

@@ -84,7 +84,7 @@ enum class FrameType : std::uint16_t {
     agent_stacks_done,
     // Between the leaders of a rendezvous and its root (rendezvous/service.hpp).
     seal,       ///< Follows each other frame that goes over a network, and proves who sent it.
-    heartbeat,  ///< Both ways: no contents; shows that the sender is alive.
+    heartbeat,  ///< Both ways, also between `rollcall run` and its agents: no contents; shows that the sender is alive.
     arrived,    ///< Up: a rank has come; rank, size as it was told, host.
     assembled,  ///< Down: all have come; job, size, hosts.
     // Between two jobs that become connected (rendezvous/job_listener.hpp).

@@ -48,7 +48,10 @@ Hub::Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> 
     : size_(size), root_(root), below_(std::move(below)), last_below_(below_.size(), 0) {
     for (const int rank : ranks) last_.emplace(rank, 0);
     covers_ = static_cast<int>(last_.size());
-    for (const auto& hub : below_) covers_ += static_cast<int>(hub.size());
+    for (auto& hub : below_) {
+        covers_ += static_cast<int>(hub.size());
+        std::sort(hub.begin(), hub.end());
+    }
 }
 
 const Hub::Gone* Hub::doom(std::uint64_t sequence) const {
@@ -107,7 +110,7 @@ Hub::Deliveries Hub::arrive(int rank, Kind kind, std::uint64_t sequence, Blob bl
 Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
     const auto index = static_cast<std::size_t>(hub);
     const auto& ranks = below_.at(index);
-    const auto is_its_own = [&](int rank) { return std::find(ranks.begin(), ranks.end(), rank) != ranks.end(); };
+    const auto is_its_own = [&](int rank) { return std::binary_search(ranks.begin(), ranks.end(), rank); };
     Deliveries out;
     FrameReader reader(frame.body);
     switch (frame.type) {
@@ -130,6 +133,12 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
                 entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
             }
             reader.end();
+            std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+            const auto twice =
+                std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+            if (twice != entries.end()) {
+                throw Error(ErrorCode::bootstrap, fmt::format("a contribution that has rank {} twice", twice->first));
+            }
             if (answer_of(sequence)) return out;  // the hub below has been told, or will be when it has read what is on its way
             last_below_[index] = sequence;
             Round* const round = open(sequence, kind, ranks.empty() ? -1 : ranks.front(), out);

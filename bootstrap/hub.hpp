@@ -115,9 +115,9 @@ class Hub {
 
     int size_;
     bool root_;
-    int covers_ = 0;                     // ranks at and below this hub
-    std::map<int, std::uint64_t> last_;  // of this node's ranks: their last call
-    std::vector<std::vector<int>> below_;
+    int covers_ = 0;                         // ranks at and below this hub
+    std::map<int, std::uint64_t> last_;      // of this node's ranks: their last call
+    std::vector<std::vector<int>> below_;    // in rising order
     std::vector<std::uint64_t> last_below_;  // of each hub below: its last contribution
     std::map<std::uint64_t, Round> rounds_;
     std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for ranks that call later

@@ -50,7 +50,12 @@ Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss, D
       control_(std::move(control)),
       notices_(std::move(notices)),
       hub_process_(std::move(hub_process)) {
+    // Otherwise a child that outlives this process would hide its end, and a child that changed the epoll set would change that of its
+    // parent.
+    control_.keep_from_children();
+    notices_.keep_from_children();
     notice_events_.reset(::epoll_create1(EPOLL_CLOEXEC));
+    notice_events_.keep_from_children();
     const auto watch = [&](const Descriptor& descriptor) {
         epoll_event interest{};
         interest.events = EPOLLIN;

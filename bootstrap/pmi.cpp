@@ -27,6 +27,7 @@ constexpr const char* kPmiSize = "PMI_SIZE";
 constexpr std::string_view kPmiName = "a launcher that speaks PMI-1";
 
 constexpr std::string_view kPmiKey = "rollcall";
+constexpr std::string_view kBarrier = "cmd=barrier_in";
 /// Slurm says that values may have 1024 characters, but silently loses those of 1000 and more.
 constexpr std::size_t kLongestValue = 512;
 constexpr std::size_t kChecksumDigits = 8;
@@ -133,15 +134,16 @@ Pmi::Answer Pmi::ask(std::string_view question, std::string_view answer, Timeout
         if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
             throw Error(ErrorCode::bootstrap, fmt::format("{} was not answered: the process manager is gone", who()));
         if (waiting.over())
-            throw Error(ErrorCode::timeout, fmt::format("{} was not answered within {} ms: not every rank has come so far", who(),
-                                                        std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+            throw Error(ErrorCode::timeout, fmt::format("{} was not answered within {} ms{}", who(),
+                                                        std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(),
+                                                        question == kBarrier ? ": not every rank has come so far" : ""));
         waiting.on(socket_.get(), POLLIN);
     }
 }
 
 std::string Pmi::share(std::string mine) {
     if (rank_ == 0) ask(fmt::format("cmd=put kvsname={} key={} value={}", space_, kPmiKey, with_checksum(mine)), "put_result", timeout_);
-    ask("cmd=barrier_in", "barrier_out", timeout_);
+    ask(kBarrier, "barrier_out", timeout_);
     if (rank_ == 0) return mine;
     const Answer answer = ask(fmt::format("cmd=get kvsname={} key={}", space_, kPmiKey), "get_result", timeout_);
     const std::string_view value = answer.value("value");

@@ -60,7 +60,11 @@ Descriptor MeetingPlace::connect() {
     for (Name& name : names_) {
         Descriptor socket = local_socket();
         if (!at_name(::connect, socket, name.text)) {
-            if (errno == EAGAIN) continue;  // the queue is full; the holder of the name is known from before
+            if (errno == EAGAIN) {
+                // The queue is full, so somebody listens there: it is busy, and not silent.
+                name.silent_since = kNever;
+                continue;
+            }
             if (errno != ECONNREFUSED) {
                 throw Error(ErrorCode::bootstrap,
                             fmt::format("this process cannot connect to the leader of its host: {}", std::strerror(errno)));

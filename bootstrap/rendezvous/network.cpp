@@ -18,7 +18,6 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/waiting.hpp"
-#include "foundation/interfaces.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -169,15 +168,19 @@ bool SocketAddress::wildcard() const {
     return text == "0.0.0.0" || text == "::" || text == "::ffff:0.0.0.0";
 }
 
-std::string address_in_use(std::string_view net) {
-    const auto interfaces = list_interfaces();
-    const auto choice = choose(interfaces, net);
-    for (std::size_t i = 0; i < interfaces.size(); ++i) {
-        if (!choice.verdicts[i].chosen) continue;
-        if (auto address = best_address(interfaces[i])) return *address;
+std::string address_among(std::span<const Interface> interfaces, std::string_view net) {
+    // What ROLLCALL_NET names for the data may have no address, as RDMA ports do without IPoIB. The start then takes another interface.
+    for (const std::string_view setting : {net, std::string_view()}) {
+        const auto choice = choose(interfaces, setting);
+        for (std::size_t i = 0; i < interfaces.size(); ++i) {
+            if (!choice.verdicts[i].chosen) continue;
+            if (auto address = best_address(interfaces[i])) return *address;
+        }
     }
     return "127.0.0.1";
 }
+
+std::string address_in_use(std::string_view net) { return address_among(list_interfaces(), net); }
 
 bool is_of_this_host(const SocketAddress& address) {
     const auto any_port = SocketAddress::parse(address.address(), 0);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,7 @@
 #include "bootstrap/rendezvous/authentication.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/interfaces.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -44,6 +46,8 @@ class SocketAddress {
 /// Returns the address at which other hosts reach this one, by the rules of foundation/interfaces.hpp. It is loopback if there is no
 /// network, or if ROLLCALL_NET names it. Throws Error{invalid_setting, bootstrap}.
 std::string address_in_use(std::string_view net);
+/// The same for a host with these interfaces.
+std::string address_among(std::span<const Interface> interfaces, std::string_view net);
 
 /// Whether processes of this host can listen at this address.
 bool is_of_this_host(const SocketAddress& address);

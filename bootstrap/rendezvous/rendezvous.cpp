@@ -164,12 +164,14 @@ void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
     if (ask_again && options.invitation_may_be_stale && !root) ask();
 }
 
-/// Becomes the leader of this host through the root that answers at this port. False, with the reason, if none does.
+/// Becomes the leader of this host through the root that answers at this port. False, with the reason, if none does. The reason of a
+/// process that answered replaces that of another port where none did.
 bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, std::string& why) {
     const auto address = SocketAddress::parse(invitation->address, port);
-    Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), why);
+    std::string unreachable;
+    Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable);
     if (!socket) {
-        why = fmt::format("rank 0 has not come: {}", why);
+        if (why.empty()) why = fmt::format("rank 0 has not come: {}", unreachable);
         return false;
     }
     try {
@@ -193,8 +195,7 @@ bool Rendezvous::Implementation::lead() {
     const Timeout patience = options.more_ports.empty() ? kTry : kTryOfMany;
     if (lead_by(invitation->port, patience, why)) return true;
     for (const std::uint16_t port : options.more_ports) {
-        std::string there;
-        if (lead_by(port, patience, there)) return true;
+        if (lead_by(port, patience, why)) return true;
     }
     retry(why, true);
     return false;

@@ -153,12 +153,14 @@ void Handout::serve(Nanoseconds deadline) {
 
         auto entry = entries.begin() + listeners;
         for (auto asker = askers_.begin(); asker != askers_.end(); ++entry) {
+            // What has come counts, even if this process was held up and looks late.
+            const bool goes_on = !entry->revents || advance(*asker);
             const bool late = monotonic_now() - asker->begin > kAskerPatience;
-            if (!late && (!entry->revents || advance(*asker))) {
+            if (goes_on && !late) {
                 ++asker;
                 continue;
             }
-            if (late) asker->refusal = "it took too long";
+            if (goes_on) asker->refusal = "it took too long";
             if (!asker->thanked) refuse(asker->refusal.empty() ? "it closed the connection" : asker->refusal);
             asker = askers_.erase(asker);
         }

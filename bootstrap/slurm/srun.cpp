@@ -93,9 +93,10 @@ std::optional<std::string> keep_trying(Nanoseconds deadline, const Attempt& atte
 std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nanoseconds deadline) {
     std::string failure;
     const auto try_host = [&](const std::string& host) -> std::optional<std::string> {
+        const std::string known_as = SocketAddress::resolve(host, 0).address();  // once, because a slow resolver would take the whole time
         for (int attempt = 0; attempt < kSlurmPorts && monotonic_now() < deadline; ++attempt) {
             const Nanoseconds until = std::min(deadline, monotonic_now() + kAttemptPatience);
-            const auto address = SocketAddress::resolve(host, slurm_port(step, attempt));
+            const auto address = SocketAddress::resolve(known_as, slurm_port(step, attempt));
             std::string why;
             if (const Descriptor socket = connect_to(address, until, why)) {
                 if (auto text = ask_for_handout(socket.get(), step.id(), step.node, credentials, until, why)) return text;
@@ -134,8 +135,10 @@ std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
         return socket ? ask_for_handout(socket.get(), step.id(), step.local_rank, open, deadline, failure) : std::nullopt;
     });
     if (text) return *text;
-    throw Error(ErrorCode::timeout, fmt::format("rank {}: the first task of this node of Slurm's step {} was not reached in time: {}",
-                                                step.rank, step.id(), failure));
+    throw Error(ErrorCode::timeout,
+                fmt::format("rank {}: the first task of this node of Slurm's step {} gave no invitation in time (last: {}); "
+                            "it may wait for rank 0 itself, and then says so",
+                            step.rank, step.id(), failure));
 }
 
 /// Makes the listener for the other tasks of this node.
@@ -150,6 +153,13 @@ Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
         if (!listener && !other_program) std::this_thread::sleep_for(std::chrono::nanoseconds(kShortestRetryNap));
     }
     if (listener) return listener;
+    if (!other_program) {
+        throw Error(
+            ErrorCode::timeout,
+            fmt::format("rank {}: the tasks of this node of Slurm's step {} could not meet in time: a process holds their names and "
+                        "does not answer",
+                        step.rank, step.id()));
+    }
     throw Error(ErrorCode::bootstrap,
                 fmt::format("rank {}: another process already speaks for this node of Slurm's step {}: only one program of a task "
                             "can join its job",

@@ -117,6 +117,8 @@ std::unique_ptr<Bootstrap> join_directory() {
             return mine;
         }
         for (auto pause = kFirstLook;; pause = std::min(pause * 2, kSlowestLook)) {
+            // Over NFS, a host may remember for a minute that a file was not there. Opening the directory makes it ask again.
+            const Descriptor look_again(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
             if (auto text = get_invitation(path)) return *text;
             if (monotonic_now() >= until) {
                 throw Error(ErrorCode::timeout,

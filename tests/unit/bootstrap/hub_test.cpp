@@ -351,5 +351,18 @@ TEST(Hubs, EveryCallIsAnsweredWhateverDies) {
     }
 }
 
+TEST(Hub, AContributionHasEachRankOnce) {
+    Hub root(4, {0, 1}, {{3, 2}}, true);
+    const auto contribute = [&](int first, int second) {
+        const Blob whole = FrameWriter(FrameType::contribution).u64(1).u32(0).u32(2).i32(first).blob({}).i32(second).blob({}).finish();
+        root.hear_below(0, {FrameType::contribution, Blob(whole.begin() + kHeaderBytes, whole.end())});
+    };
+    EXPECT_THROW(contribute(2, 2), Error);
+    EXPECT_THROW(contribute(1, 2), Error);
+    contribute(2, 3);
+    root.arrive(0, Kind::exchange, 1, {});
+    EXPECT_EQ(root.arrive(1, Kind::exchange, 1, {}).size(), 3u);  // the answer goes to two ranks and to the hub below
+}
+
 }  // namespace
 }  // namespace rollcall::bootstrap

@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -227,6 +229,27 @@ TEST(LaunchedRank, ADeadLauncherIsToldOnceAndThenSilent) {
     EXPECT_TRUE(contains(error.what(), "rollcall run"));
     end.rank->leave();
     end.rank->abort(3, "nobody hears it");
+}
+
+/// A child of the rank that outlives it must not hide its end.
+TEST(LaunchedRank, TakesItsConnectionsFromItsChildren) {
+    LauncherEnd end;
+    int runs[2];
+    ASSERT_EQ(::pipe2(runs, O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        if (::write(runs[1], "x", 1) != 1) ::_exit(1);
+        for (;;) ::pause();
+    }
+    char data[1000];
+    EXPECT_EQ(::read(runs[0], data, 1), 1);
+    for (const int one : runs) ::close(one);
+    end.rank.reset();
+    EXPECT_GT(::recv(end.control.get(), data, sizeof data, MSG_DONTWAIT), 0) << "it has joined";
+    EXPECT_EQ(::recv(end.control.get(), data, sizeof data, MSG_DONTWAIT), 0) << "it is still open";
+    EXPECT_EQ(::recv(end.notices.get(), data, sizeof data, MSG_DONTWAIT), 0) << "it is still open";
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
 }
 
 }  // namespace

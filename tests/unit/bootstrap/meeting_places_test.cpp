@@ -102,6 +102,23 @@ TEST(MeetingPlaces, HeldBySomebodyWhoLetsNobodyInArePassedOverByAll) {
     EXPECT_FALSE(hasty.listen());
 }
 
+/// The leader may be busy when many ranks come at once.
+TEST(MeetingPlaces, OfALeaderWhoseQueueIsFullAreNotPassedOver) {
+    const std::string name = fmt::format("rollcall-test-{}-full", ::getpid());
+    const Descriptor leader = hold_name(name + "-0", true);
+    std::vector<Descriptor> queued;
+    MeetingPlace others(name);
+    while (Descriptor one = others.connect()) queued.push_back(std::move(one));
+    EXPECT_GT(queued.size(), 0u);
+    MeetingPlace place(name);
+    const Nanoseconds until = monotonic_now() + MeetingPlace::kSilence + 100 * kMillisecond;
+    while (monotonic_now() < until) {
+        EXPECT_FALSE(place.connect());
+        EXPECT_FALSE(place.listen()) << "a second leader";
+        std::this_thread::sleep_for(50ms);
+    }
+}
+
 TEST(MeetingPlaces, AllHeldByAnotherUserAreAnErrorThatNamesHim) {
     if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
     const std::string name = fmt::format("rollcall-test-{}-taken", ::getpid());

@@ -203,5 +203,19 @@ TEST(Rendezvous, AnInvitationOfAnEarlierJobIsAskedForAgain) {
     crew.expect_no_errors();
 }
 
+/// As an RDMA port without IPoIB, which ROLLCALL_NET names for the data.
+TEST(Rendezvous, IsAtAnotherInterfaceIfThatOfTheDataHasNoAddress) {
+    Interface port, ethernet;
+    port.name = "mlx5_0:1";
+    port.up = port.running = port.rdma = true;
+    ethernet.name = "eth0";
+    ethernet.up = ethernet.running = true;
+    ethernet.addresses.resize(1);
+    ASSERT_TRUE(parse_network("10.1.2.3/24", ethernet.addresses.front()));
+    EXPECT_EQ(address_among(std::vector{port, ethernet}, "mlx5_0"), "10.1.2.3");
+    EXPECT_EQ(address_among(std::vector{port, ethernet}, ""), "10.1.2.3");
+    EXPECT_EQ(address_among(std::vector{port}, "mlx5_0"), "127.0.0.1");
+}
+
 }  // namespace
 }  // namespace rollcall::bootstrap::rendezvous_test

@@ -191,6 +191,7 @@ class Coordinator {
             co_await Worker::begin(op, here.worker_, order);
             co_return;
         }
+        for (; !here.telling_.empty() && here.telling_.front().done(); here.orders_.pop_front()) here.telling_.pop_front();
         const Order& kept = here.orders_.emplace_back(order);
         here.telling_.push_back(op.send(rank, {&kept, sizeof kept}, step_of_order(here.member(rank).orders++)));
     }
@@ -198,8 +199,8 @@ class Coordinator {
     Worker& worker_;
     OnlineReduction reduction_;
     std::vector<Member> members_;
-    std::deque<Order> orders_;  ///< As sent: they stay in place.
-    std::vector<Pending> telling_;
+    std::deque<Order> orders_;     ///< As sent: they stay in place until they have left.
+    std::deque<Pending> telling_;  ///< Their sends, in the same order.
     std::uint64_t transfers_ = 0;
 };
 

@@ -65,8 +65,9 @@ class ROLLCALL_EXPORT ReducingOperations {
     /// \}
 
     /// \{
-    /// Combines the elements of all ranks and gives the result to all ranks (MPI_Allreduce). It has the same bits on every rank. Each rank
-    /// brings `count` elements of reduction.element_bytes bytes each. `result` may be the same address as `contribution`.
+    /// Combines the elements of all ranks and gives the result to all ranks (MPI_Allreduce). It has the same bits on every rank; only if
+    /// a sum or a product is NaN, the sign and the payload of that NaN may differ. Each rank brings `count` elements of
+    /// reduction.element_bytes bytes each. `result` may be the same address as `contribution`.
     void allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                    const CollectiveOptions& options = {}) const;
     Request start_allreduce(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,

@@ -84,8 +84,9 @@ rollcall_status rollcall_plan_reduce(const rollcall_communicator* communicator, 
 /** \} */
 
 /** \{
- * Combines the elements of all ranks and gives the result to all ranks, with the same bits on each. Each rank brings `count` elements.
- * `result` may be the same address as `contribution`. */
+ * Combines the elements of all ranks and gives the result to all ranks, with the same bits on each; only if a sum or a product is NaN,
+ * the sign and the payload of that NaN may differ. Each rank brings `count` elements. `result` may be the same address as `contribution`.
+ */
 rollcall_status rollcall_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                    const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_allreduce(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,

@@ -61,7 +61,6 @@ StragglerSchedule straggler_allreduce(int processes, int straggler) {
         }
     schedule.early_rounds = P - 2;
     schedule.late = late_part(P);
-    schedule.late_rounds = schedule.late.back().round + 1;
     // Renumber: the straggler gets its own number back, and the last rank, whose number it had, takes the straggler's place here.
     for (std::vector<ChunkMessage>* part : {&schedule.early, &schedule.late})
         for (ChunkMessage& message : *part)

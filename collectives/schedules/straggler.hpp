@@ -12,7 +12,7 @@ struct StragglerSchedule {
     int chunks = 0;                   ///< P - 1, as equal as possible.
     std::vector<ChunkMessage> early;  ///< P - 2 rounds among the early ranks. Afterwards each has one chunk, reduced over all of them.
     std::vector<ChunkMessage> late;   ///< With the straggler. Afterwards all ranks have everything.
-    int early_rounds = 0, late_rounds = 0;
+    int early_rounds = 0;
 };
 
 /// For at least 2 `processes`, of which `straggler` arrives last. The late part takes P - 2 + log2 P rounds for a power of two. For other

@@ -110,7 +110,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
          "a schedule for the times at which ranks are expected: a reduction to the first one, whose complete pieces spread meanwhile, or "
          "`straggler` where that is expected to end earlier",
      .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
-     .limits = "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive",
+     .limits =
+         "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive; with more than 64 ranks it is a ring",
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},

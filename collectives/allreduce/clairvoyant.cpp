@@ -22,17 +22,15 @@ ForeseenPart clairvoyant_part(Operation& op, std::span<const Nanoseconds> arriva
     std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
     const auto count = static_cast<int>(pieces.size());
     const Nanoseconds time = foreseen_time(op, pieces[0].size());
-    const auto make = [&](int only) { return clairvoyant_allreduce(arrivals, count, time, only); };
-    if (op.size() > kMostCompared) return {std::move(pieces), steps_of(make(op.rank()), op.rank())};
     EarliestEnd earliest(op, arrivals);
     earliest.consider_ring_and_late_groups();
     if (earliest.would_keep(clairvoyant_allreduce_earliest_end(arrivals, count, time)))
-        earliest.consider(std::move(pieces), make(kOfAllRanks));
+        earliest.consider(std::move(pieces), clairvoyant_allreduce(arrivals, count, time));
     return earliest.part();
 }
 
 }  // namespace
 
-Task allreduce_clairvoyant(Operation& op) { co_await allreduce_foreseen(op, &clairvoyant_part); }
+Task allreduce_clairvoyant(Operation& op) { co_await allreduce_by_comparison(op, &clairvoyant_part); }
 
 }  // namespace rollcall::collectives

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "collectives/allreduce/allreduce.hpp"
 #include "collectives/arrivals/foresight.hpp"
 #include "collectives/schedules/late_group.hpp"
 #include "collectives/schedules/pre_reduced_ring.hpp"
@@ -57,6 +58,15 @@ Task allreduce_foreseen(Operation& op, MakePart make) {
     remember_lateness(op, foresight);
     co_await carry_out(op, part.steps, part.segments, data, kTimesStep + 1);
     co_await op.all_of(foresight.telling);
+}
+
+Task allreduce_by_comparison(Operation& op, MakePart make) {
+    if (op.size() <= kMostCompared) {
+        co_await allreduce_foreseen(op, make);
+    } else {
+        co_await op.arrival();
+        co_await allreduce_ring(op);
+    }
 }
 
 bool EarliestEnd::would_keep(Nanoseconds end) const { return end_ < 0 || end < end_ - (end_ - last_) / kLeastGain; }

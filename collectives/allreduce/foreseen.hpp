@@ -24,6 +24,9 @@ Task allreduce_foreseen(Operation& op, MakePart make);
 /// Schedules are compared among at most so many ranks, because each rank computes all messages of each schedule.
 inline constexpr int kMostCompared = 64;
 
+/// The same with up to kMostCompared ranks. With more ranks it is a ring, which costs no rank more than its own messages.
+Task allreduce_by_comparison(Operation& op, MakePart make);
+
 /// The schedule whose end is predicted to be the earliest one. All ranks choose the same one.
 class EarliestEnd {
   public:

@@ -24,13 +24,6 @@ ForeseenPart straggler_part(Operation& op, std::span<const Nanoseconds> arrivals
 
 }  // namespace
 
-Task allreduce_straggler(Operation& op) {
-    if (op.size() <= kMostCompared) {
-        co_await allreduce_foreseen(op, &straggler_part);
-    } else {
-        co_await op.arrival();
-        co_await allreduce_ring(op);
-    }
-}
+Task allreduce_straggler(Operation& op) { co_await allreduce_by_comparison(op, &straggler_part); }
 
 }  // namespace rollcall::collectives

@@ -19,7 +19,7 @@
 
 namespace rollcall::collectives {
 
-Task reduce_by_schedule(Operation& op, const Foresight& foresight) {
+Task reduce_by_schedule(Operation& op, const Foresight& foresight, std::uint64_t most_pieces) {
     const bool is_root = op.rank() == op.root();
     const auto contribution = op.arguments().contribution;
     if (op.size() == 1) {
@@ -27,7 +27,7 @@ Task reduce_by_schedule(Operation& op, const Foresight& foresight) {
         co_await copy_own(op, op.arguments().data, contribution);
         co_return;
     }
-    const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, kMostForeseenPieces);
+    const std::vector<Share> pieces = pieces_of(op, op.arguments().segment_bytes, most_pieces);
     const Schedule schedule = clairvoyant({.arrivals = foresight.arrivals,
                                            .segments = static_cast<int>(pieces.size()),
                                            .root = op.root(),
@@ -43,7 +43,7 @@ Task reduce_by_schedule(Operation& op, const Foresight& foresight) {
 Task reduce_clairvoyant(Operation& op) {
     Foresight foresight;
     co_await foresee_arrivals(op, op.root(), foresight);
-    co_await reduce_by_schedule(op, foresight);
+    co_await reduce_by_schedule(op, foresight, most_foreseen_pieces(op.size()));
     co_await op.all_of(foresight.telling);
 }
 

@@ -15,7 +15,7 @@ namespace rollcall::collectives {
 Task reduce_near_optimal(Operation& op) {
     const Nanoseconds* const oracle = op.arguments().oracle;
     const Foresight foresight{.arrivals = {oracle, oracle + op.size()}, .telling = {}};
-    co_await reduce_by_schedule(op, foresight);
+    co_await reduce_by_schedule(op, foresight, kMostForeseenPieces);
 }
 
 }  // namespace rollcall::collectives

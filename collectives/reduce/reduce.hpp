@@ -106,7 +106,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_clairvoyant,
      .summary = "a schedule for the expected arrival times: elements of early ranks are combined before the last rank arrives",
      .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
-     .limits = "meant for planned calls, in which the root can tell all ranks the times before they arrive",
+     .limits = "meant for planned calls, in which the root can tell all ranks the times before they arrive; with more than 64 ranks there "
+               "are fewer pieces, because each rank computes the messages of all ranks",
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
@@ -115,7 +116,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_online,
      .summary = "the root tells the ranks that have arrived what to exchange: no rank waits for a late one, and none is predicted",
      .paper = "Our own, after Proficz and Ocetkiewicz: Improving Clairvoyant",
-     .limits = "each piece takes some short messages to and from the root, and nothing is combined before the root has come",
+     .limits = "each of the up to 256 pieces of each rank takes some short messages to and from the root, so it is for few ranks; unless "
+               "the call is planned, nothing is combined before the root has come",
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
@@ -140,7 +142,8 @@ inline constexpr Rule kReduceRules[] = {
     {kAnyBytes,
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),
-     "n - 1 or log2 n whole messages enter the root, or pieces go down a chain in which each rank combines once; the time decides, and how long the "
+     "n - 1 or log2 n whole messages enter the root, or pieces go down a chain in which each rank combines once; the time decides, and how "
+     "long the "
      "call takes the root's port, for which the next call waits",
      {},
      &cost::chain_segment,

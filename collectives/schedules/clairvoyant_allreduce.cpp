@@ -22,11 +22,10 @@ namespace {
 class Rounds {
   public:
     /// `reduction` must outlive it.
-    Rounds(const Schedule& reduction, int only)
+    explicit Rounds(const Schedule& reduction)
         : next_(reduction.transfers.begin()),
           end_(reduction.transfers.end()),
           root_(reduction.root),
-          only_(only),
           spreading_(reduction.processes, reduction.segments),
           is_root_(static_cast<std::size_t>(reduction.processes), false),
           is_busy_(static_cast<std::size_t>(reduction.processes), true),
@@ -80,12 +79,10 @@ class Rounds {
         spreading_.completes(segment, to);
     }
 
-    void add(int sender, int receiver, int segment, bool combine) {
-        if (only_ == kOfAllRanks || only_ == sender || only_ == receiver) messages_.push_back({round_, sender, receiver, segment, combine});
-    }
+    void add(int sender, int receiver, int segment, bool combine) { messages_.push_back({round_, sender, receiver, segment, combine}); }
 
     std::vector<Transfer>::const_iterator next_, end_;
-    int root_, only_, round_ = 0;
+    int root_, round_ = 0;
     Spreading spreading_;
     std::vector<bool> is_root_;
     std::vector<bool> is_busy_;  ///< The root, and ranks that have something of the reduction to send.
@@ -97,11 +94,11 @@ class Rounds {
 
 }  // namespace
 
-std::vector<ChunkMessage> clairvoyant_allreduce(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time, int only) {
+std::vector<ChunkMessage> clairvoyant_allreduce(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time) {
     const int root = arrivals.empty() ? 0 : order_of_arrival(arrivals).front();
     const Schedule reduction =
         clairvoyant({.arrivals = {arrivals.begin(), arrivals.end()}, .segments = segments, .root = root, .round_time = round_time});
-    return Rounds(reduction, only).run();
+    return Rounds(reduction).run();
 }
 
 Nanoseconds clairvoyant_allreduce_earliest_end(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time) {

@@ -15,10 +15,9 @@ namespace rollcall::collectives {
 /// come at the same time, it takes at most 2 N + 2 log2 P rounds. (Several numbers of ranks up to 128, and of segments up to 256, were
 /// tried.)
 ///
-/// `only`: the messages from or to this rank are wanted, or those of all ranks (kOfAllRanks). Throws as clairvoyant() does. Takes the time
-/// of clairvoyant() and that of Spreading: about 10 ms for 64 ranks and 256 segments.
-std::vector<ChunkMessage> clairvoyant_allreduce(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time,
-                                                int only = kOfAllRanks);
+/// Returns the messages of all ranks. Throws as clairvoyant() does. Takes the time of clairvoyant() and that of Spreading: about 10 ms for
+/// 64 ranks and 256 segments.
+std::vector<ChunkMessage> clairvoyant_allreduce(std::span<const Nanoseconds> arrivals, int segments, Nanoseconds round_time);
 
 /// A time before which such a schedule cannot end (predicted_end.hpp), where each message takes `round_time`. For at least two ranks.
 /// O(P) time.

@@ -254,8 +254,7 @@ TEST(ClairvoyantAllreduce, ReducesToAllWhateverTheArrivals) {
         const ReductionPlan given = random_reduction(random);
         SCOPED_TRACE(describe(given));
         const int P = static_cast<int>(given.arrivals.size());
-        const auto make = [&](int only) { return clairvoyant_allreduce(given.arrivals, given.segments, given.round_time, only); };
-        const std::vector<ChunkMessage> messages = make(kOfAllRanks);
+        const std::vector<ChunkMessage> messages = clairvoyant_allreduce(given.arrivals, given.segments, given.round_time);
         ASSERT_EQ(messages.size(), static_cast<std::size_t>(2 * (P - 1) * given.segments));
         expect_reduced_to_all(messages, P, given.segments);
         expect_one_port(messages);
@@ -263,7 +262,6 @@ TEST(ClairvoyantAllreduce, ReducesToAllWhateverTheArrivals) {
             ASSERT_LE(clairvoyant_allreduce_earliest_end(given.arrivals, given.segments, given.round_time),
                       predicted_end(messages, given.arrivals, given.round_time));
         }
-        if (instance % 10 == 0) expect_same_alone(make, messages, P);
         if (HasFatalFailure()) return;
     }
 }

@@ -30,6 +30,7 @@ runtime::Task only_foresee(runtime::Operation& op) {
 
 struct Expectations {
     Times begins, arrivals, predictions;  ///< A negative prediction: there is none.
+    Times predicted_at = {};              ///< Empty: at the beginnings.
 };
 
 std::vector<Times> foresee(Simulation& simulation, int root, const Expectations& given) {
@@ -41,7 +42,8 @@ std::vector<Times> foresee(Simulation& simulation, int root, const Expectations&
             Simulation::RankCall call{collectives::make_call(entry, root, 8, 8), &only_foresee, {}};
             call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, 8, simulation.size(), rank == root);
             call.begin = given.begins[r];
-            if (given.predictions[r] >= 0) call.predictions = {{given.begins[r], given.predictions[r]}};
+            if (given.predictions[r] >= 0)
+                call.predictions = {{given.predicted_at.empty() ? given.begins[r] : given.predicted_at[r], given.predictions[r]}};
             return call;
         },
         given.arrivals);
@@ -70,6 +72,7 @@ TEST(Foresight, IsTheSameOnAllRanks) {
         for (int rank = 0; rank < n; ++rank) {
             given.begins.push_back(random.between(0, 1000));
             given.arrivals.push_back(given.begins.back() + random.between(0, 1'000'000));
+            given.predicted_at.push_back(random.between(given.begins.back(), given.arrivals.back()));
             given.predictions.push_back(random.chance(0.3) ? -1 : random.between(given.begins.back(), 2'000'000));
         }
         const std::vector<Times> all = foresee(options, root, given);
@@ -81,12 +84,13 @@ TEST(Foresight, IsTheSameOnAllRanks) {
     }
 }
 
-// All predict at 0 when they come, but for one rank, which counts as the last one.
+// All predict when they come, but for one rank, which counts as the last one.
 TEST(Foresight, IsWhatRanksPredict) {
     Simulation::Options options;
     options.ranks = 4;
     const Times arrivals = {500'000, 300'000, 900'000, 700'000};
-    const Times all_known = foresee(options, 0, {Times(4, 0), arrivals, arrivals})[1];
+    const Times all_known = foresee(options, 0, {Times(4, 0), arrivals, arrivals, {0, 70'000, 20'000, 10'000}})[1];
+    EXPECT_EQ(all_known[2], 830'000) << "decided once the last one has predicted";
     for (std::size_t rank = 1; rank < 4; ++rank) EXPECT_EQ(all_known[rank] - all_known[0], arrivals[rank] - arrivals[0]) << rank;
     // Rank 0 decides when it comes, at 500 us. Rank 1 has come before.
     const Times one_unknown = foresee(options, 0, {Times(4, 0), arrivals, {arrivals[0], arrivals[1], -1, arrivals[3]}})[2];
@@ -186,6 +190,34 @@ TEST(Foresight, ALeaderThatIsAlwaysLateDelaysLikeAnyOtherRank) {
     }
 }
 
+// The time to compute schedules grows with the ranks: an allreduce becomes a ring, and a reduce has fewer pieces.
+TEST(Foresight, IsCheapWithManyRanks) {
+    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::allreduce, "clairvoyant");
+    for (const int ranks : {64, 65}) {
+        constexpr std::uint64_t kBytes = 64'000, kSegment = 1000;
+        Times arrivals(static_cast<std::size_t>(ranks), 1000);
+        arrivals.back() = 300'000'000;
+        Simulation simulation({.ranks = ranks, .model = {}});
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                Simulation::RankCall call{collectives::make_call(entry, -1, kBytes, kSegment), collectives::planned(entry), {}};
+                call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, kBytes, ranks, false);
+                call.arguments.segment_bytes = kSegment;
+                call.begin = 0;
+                call.predictions = {{0, arrivals[static_cast<std::size_t>(rank)]}};
+                return call;
+            },
+            arrivals);
+        for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+        const std::uint64_t of_ring = 2 * static_cast<std::uint64_t>(ranks) * static_cast<std::uint64_t>(ranks - 1);
+        EXPECT_EQ(outcome.messages == of_ring, ranks == 65) << outcome.messages;
+    }
+    EXPECT_EQ(collectives::most_foreseen_pieces(2), 256u);
+    EXPECT_EQ(collectives::most_foreseen_pieces(64), 256u);
+    EXPECT_EQ(collectives::most_foreseen_pieces(512), 32u);
+    EXPECT_EQ(collectives::most_foreseen_pieces(1'000'000), 8u);
+}
+
 /// What a process has computed at some time.
 struct Look {
     std::uint64_t before = 0, then = 0;
@@ -213,7 +245,7 @@ TEST(Foresight, SchedulesStandBeforeTheArrivals) {
                 call.arguments = collectives::arguments_of(row, {}, static_cast<std::uint64_t>(bytes), kRanks, rank == root);
                 call.arguments.segment_bytes = 1000;
                 call.begin = 0;
-                call.predictions = {{kAllKnown, arrivals[static_cast<std::size_t>(rank)]}};
+                call.predictions = {{kAllKnown - 100'000 * rank, arrivals[static_cast<std::size_t>(rank)]}};
                 return call;
             },
             arrivals);

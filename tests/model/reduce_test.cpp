@@ -158,8 +158,8 @@ TEST(AllreduceExamples, ReduceThenBroadcast) {
     EXPECT_EQ(exits_of(OperationKind::allreduce, "reduce_then_broadcast", 4, 0, 10, 0, Times(4)), (Times{40, 40, 40, 40}));
 }
 
-/// Returns when each rank is done with a planned call (to rank 0, if the operation has a root). The arrivals are predicted at its beginning
-/// or not at all. The data is phantom data.
+/// Returns when each rank is done with a planned call (to rank 0, if the operation has a root). The arrivals are predicted soon after its
+/// beginning, at different times, or not at all. The data is phantom data.
 Times planned_exits(OperationKind operation, std::string_view name, std::uint64_t bytes, std::uint64_t segment, const Times& arrivals,
                     bool is_predicted, const transport::Model& model = {}) {
     const AlgorithmEntry& entry = collectives::find_algorithm(operation, name);
@@ -177,7 +177,7 @@ Times planned_exits(OperationKind operation, std::string_view name, std::uint64_
             call.arguments = collectives::arguments_of(row, {}, bytes, options.ranks, rank == 0);
             call.arguments.segment_bytes = entry.segmented ? segment : 0;
             call.begin = 0;
-            if (is_predicted) call.predictions = {{0, arrival}};
+            if (is_predicted) call.predictions = {{std::min<Nanoseconds>(10'000 * rank, arrival / 2), arrival}};
             return call;
         },
         arrivals);
@@ -311,7 +311,7 @@ TEST(AllreduceExamples, StragglerAndClairvoyantAreHardlyEverSlowerThanARing) {
         rings += ring;
         for (auto& [algorithm, all] : {std::pair<std::string_view, Nanoseconds&>{"straggler", straggler}, {"clairvoyant", clairvoyant}}) {
             const Nanoseconds delay = last_delay_of_allreduce(algorithm, arrivals, kBytes, model);
-            EXPECT_LE(delay, ring + ring / 2) << algorithm;
+            EXPECT_LE(delay, ring + ring / 10) << algorithm;
             all += delay;
         }
     }

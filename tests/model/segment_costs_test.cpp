@@ -1,5 +1,7 @@
 // Trees of segments and the costs of the job: which trees are chosen, what goes straight, and what a given root costs.
 #include "bench/cases/traeff_tables.hpp"
+#include "collectives/trees/completion.hpp"
+#include "runtime/simulation/model_costs.hpp"
 #include "tests/model/segments.hpp"
 
 namespace rollcall::model_test {
@@ -68,6 +70,67 @@ TEST(SegmentCosts, TreesForTheCostsOfTheNetwork) {
         // Not in each case: the messages with the places also take time, and the tree does not know it. Together 0.95 to 0.98.
         EXPECT_LT(all, all_of_other) << network.byte << " ns for a byte";
     }
+}
+
+/// The tree of these places.
+collectives::BlockTree tree_of(const std::vector<collectives::SegmentPlace>& places) {
+    collectives::BlockTree tree(static_cast<int>(places.size()));
+    for (int rank = 0; rank < tree.ranks(); ++rank) {
+        const auto& place = places[static_cast<std::size_t>(rank)];
+        if (place.parent < 0) tree.root = rank;
+        for (const auto& child : place.children) tree.connect(child.rank, rank);
+    }
+    return tree;
+}
+
+// Träff's formula for the time of a tree, without copies. The places are kept in a plan, so that in its second iteration only blocks are
+// sent. A scatter takes exactly that time. In a gather a segment may come before one that the formula receives first.
+TEST(SegmentCosts, CallsTakeTheTimeOfTheFormula) {
+    Random random(88);
+    constexpr double kAlpha = 1000;
+    const transport::Model model{.alpha = kAlpha, .beta = 1, .gamma = 0};
+    for (const auto& [name, algorithm] : {std::pair<std::string_view, runtime::Algorithm>{"adaptive", &only_adaptive_place},
+                                          {"optimal", &only_optimal_place},
+                                          {"sorted_optimal", &only_sorted_place},
+                                          {"two_part", &only_two_part_place}})
+        for (int repetition = 0; repetition < 20; ++repetition) {
+            std::vector<std::uint64_t> sizes(static_cast<std::size_t>(random.between(2, 24)));
+            for (std::uint64_t& size : sizes) size = random.pick(std::vector<std::uint64_t>{0, 1, 300, 7000});  // None goes straight.
+            const int root = static_cast<int>(random.below(sizes.size()));
+            const std::vector<Nanoseconds> arrivals(sizes.size(), 100'000);
+            for (const OperationKind kind : {OperationKind::scatter, OperationKind::gather}) {
+                const auto& entry = entry_of(kind, name);
+                BlocksCall call = call_of_sizes(entry, root, sizes);
+                SCOPED_TRACE(call.text());
+                const auto found = places(call, algorithm, {.ranks = call.ranks(), .model = model}, arrivals, runtime::costs_of(model));
+                double into_root = 0;
+                for (const auto& child : found[static_cast<std::size_t>(root)].children)
+                    if (child.bytes > 0) into_root += kAlpha + static_cast<double>(child.bytes);
+                const double time =
+                    collectives::completion_time(tree_of(found), {.sizes = sizes}, {.alpha = kAlpha, .beta = 1, .gamma = 0});
+                Simulation simulation({.ranks = call.ranks(), .model = model});
+                for (int rank = 0; rank < call.ranks(); ++rank) simulation.world(rank).kept.emplace();
+                Nanoseconds last = 0;
+                for (int iteration = 0; iteration < 2; ++iteration) {
+                    const auto outcome = simulation.run(
+                        [&](int rank) {
+                            Simulation::RankCall made = call.of(rank);
+                            made.begin = 0;
+                            return made;
+                        },
+                        arrivals);
+                    for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+                    last = *std::max_element(outcome.exits.begin(), outcome.exits.end()) - arrivals[0];
+                }
+                if (kind == OperationKind::scatter) {
+                    EXPECT_EQ(static_cast<double>(last), time);
+                } else {
+                    EXPECT_LE(static_cast<double>(last), time);
+                    EXPECT_GE(static_cast<double>(last), into_root);
+                }
+                if (HasFailure()) return;
+            }
+        }
 }
 
 // Two parts cost more than other trees where the root has a small block: all large blocks would be sent twice.

@@ -28,6 +28,11 @@ inline runtime::Task only_two_part_place(runtime::Operation& op) {
     co_await collectives::two_part_place(op, found_places[static_cast<std::size_t>(op.rank())]);
 }
 
+inline runtime::Task only_predicted_place(runtime::Operation& op) {
+    co_await collectives::predicted_place(op, found_places[static_cast<std::size_t>(op.rank())]);
+    co_await op.arrival();
+}
+
 /// The trees that the root finds: how ranks learn their places in them, and how the root finds them.
 struct ToldTree {
     std::string_view name;

@@ -125,6 +125,7 @@ TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_
 // The deadline also holds for the start, so it is long enough for that.
 TEST(Deadlines, OfTheEndOfTheJob) {
     const Ended ended = run_ranks(3, {"late_to_the_end"}, {.environment = {"ROLLCALL_TIMEOUT=4s"}, .launcher = {"--grace", "60s"}});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, " done\n"), 3) << ended.out << ended.error;
 }
 
@@ -209,6 +210,7 @@ TEST(Deaths, ByAnExceptionThatLeavesTheScopeOfTheJob) {
 
 TEST(Deaths, ByAnExceptionAreNotHiddenByACommunicatorThatStays) {
     const Ended ended = run_ranks(3, {"gives_up_but_keeps"});
+    EXPECT_EQ(ended.code, 3) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "2 of 2 noticed")) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "kept: the job was")) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;

@@ -36,6 +36,7 @@ TEST(AtTheEnd, ARequestThatOutlivesTheJobEndsIt) {
 TEST(AtTheEnd, ToWaitForWhatOutlivesTheJobSaysSo) {
     for (const std::string progress : {"ROLLCALL_PROGRESS=thread", "ROLLCALL_PROGRESS=host"}) {
         const Ended ended = run_ranks(2, {"waits_after_the_end"}, with({progress}));
+        EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
         EXPECT_TRUE(has(ended.out, "told 11 times")) << ended.out << ended.error;
         EXPECT_FALSE(has(ended.out, "says")) << ended.out << ended.error;
     }

@@ -55,6 +55,7 @@ TEST(Messages, SizesOfWhatWaitsAtItsSender) {
 }
 TEST(Messages, SizeOfADeadSender) {
     const Ended ended = run_ranks(2, {"size_of_the_dead"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
     EXPECT_EQ(lines_with(ended.out, "rank 0 done").size(), 1u) << ended.out << ended.error;
 }
 TEST(Messages, CompletionQueuesForEverInSpiteOfTheSetting) {
@@ -62,6 +63,7 @@ TEST(Messages, CompletionQueuesForEverInSpiteOfTheSetting) {
 }
 TEST(Messages, CompletionQueueOfADeadSender) {
     const Ended ended = run_ranks(3, {"queue_of_the_dead"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
     for (const char* rank : {"rank 0 done", "rank 2 done"}) EXPECT_EQ(lines_with(ended.out, rank).size(), 1u) << ended.out << ended.error;
 }
 TEST(Messages, WithoutEagerMessages) {
@@ -106,6 +108,7 @@ TEST_P(KeptSends, ADeathIsToldToTheOther) {
     for (const std::string who : {"sender", "receiver"}) {
         const Ended ended =
             run_ranks(2, {"dies_with_messages:" + who}, {.environment = {"ROLLCALL_PROGRESS=host", GetParam()}, .launcher = {}});
+        EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
         EXPECT_EQ(lines_with(ended.out, who == "sender" ? "rank 1 done" : "rank 0 done").size(), 1u) << ended.out << ended.error;
     }
 }

@@ -26,9 +26,13 @@ TEST_P(Boards, ShowWhatIsPut) {
     for (int rank = 0; rank < world.size(); ++rank)
         for (std::uint64_t at = 0; at < world[rank].transport->board().size(); at += 8) ASSERT_EQ(word_at(world[rank], at), 0u);
     // Each of two ranks writes to places of its own, in every possible length.
+    const auto value = [](std::uint64_t words, int from, std::uint64_t at) {
+        return 100 * words + 10 * static_cast<std::uint64_t>(from) + at;
+    };
     for (std::uint64_t words = 1; words <= 8; ++words)
         for (const int from : {1, 2}) {
-            std::vector<std::uint64_t> values(words, 100 * words + static_cast<std::uint64_t>(from));
+            std::vector<std::uint64_t> values;
+            for (std::uint64_t i = 0; i < words; ++i) values.push_back(value(words, from, i));
             const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
             world[from].transport->put(0, offset, std::as_bytes(std::span(values)));
             values.assign(words, 0);  // The values were copied at the call.
@@ -37,8 +41,7 @@ TEST_P(Boards, ShowWhatIsPut) {
         for (const int from : {1, 2}) {
             const std::uint64_t offset = (words * 2 + static_cast<std::uint64_t>(from)) * 128;
             for (std::uint64_t i = 0; i < words; ++i)
-                ASSERT_TRUE(
-                    world.until([&] { return word_at(world[0], offset + 8 * i) == 100 * words + static_cast<std::uint64_t>(from); }));
+                ASSERT_TRUE(world.until([&] { return word_at(world[0], offset + 8 * i) == value(words, from, i); }));
             EXPECT_EQ(word_at(world[0], offset + 8 * words), 0u);
         }
     EXPECT_TRUE(world.close());

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <string_view>
 
 #include "rollcall/error.hpp"
@@ -316,17 +317,29 @@ TEST_P(Messages, FromManyToMany) {
         throw;
     }
     World& world = *made;
-    const auto payload = pattern(5000, 3);
     std::vector<Told> sent(kRanks * kRanks);
+    std::vector<std::vector<std::byte>> payloads;
+    for (std::size_t pair = 0; pair < sent.size(); ++pair) payloads.push_back(pattern(5000, pair));
     for (int from = 0; from < kRanks; ++from)
         for (int to = 0; to < kRanks; ++to) {
-            Told& told = sent[static_cast<std::size_t>(from * kRanks + to)];
-            told.note(world[from].transport->send(to, header_of(from, 1), {payload.data(), payload.size()}, Path::eager, told));
+            const auto pair = static_cast<std::size_t>(from * kRanks + to);
+            const auto& payload = payloads[pair];
+            const auto header = header_of(from, static_cast<std::uint32_t>(pair));
+            sent[pair].note(world[from].transport->send(to, header, {payload.data(), payload.size()}, Path::eager, sent[pair]));
         }
     for (int rank = 0; rank < kRanks; ++rank)
         ASSERT_TRUE(world.until([&] { return world[rank].heard.size() == kRanks; })) << world[rank].heard.size() << " at " << rank;
     ASSERT_TRUE(world.until([&] { return std::all_of(sent.begin(), sent.end(), [](const Told& told) { return told.ended(); }); }));
-    for (int rank = 0; rank < kRanks; ++rank) EXPECT_TRUE(world[rank].lost.empty());
+    for (int rank = 0; rank < kRanks; ++rank) {
+        EXPECT_TRUE(world[rank].lost.empty());
+        std::set<std::uint32_t> pairs;
+        for (const Heard& heard : world[rank].heard) {
+            const std::uint32_t pair = number_of(heard);
+            ASSERT_TRUE(pair < payloads.size() && pair % kRanks == static_cast<std::uint32_t>(rank)) << pair << " came to " << rank;
+            EXPECT_TRUE(pairs.insert(pair).second) << pair << " came twice";
+            EXPECT_EQ(heard.payload, payloads[pair]) << pair;
+        }
+    }
     EXPECT_TRUE(world.close());
 }
 

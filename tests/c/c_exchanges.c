@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* In the allgather, rank i contributes i + 1 elements. In the alltoall, rank s sends s + r elements to rank r. */
+/* In the allgather, rank i contributes i + 1 elements. In the alltoall, rank s sends 2 s + r elements to rank r. */
 void exchanges(const rollcall_communicator* world, int rank, int size) {
     const size_t ranks = (size_t)size, me = (size_t)rank, elements = ranks * (ranks + 1) / 2;
     rollcall_request* request = NULL;
@@ -46,9 +46,10 @@ void exchanges(const rollcall_communicator* world, int rank, int size) {
     }
     CHECK(rollcall_alltoall(world, from, from, sizeof *from, NULL) == ROLLCALL_INVALID_ARGUMENT);
 
-    uint64_t *const counts = calloc(ranks, sizeof *counts), *const offsets = calloc(ranks, sizeof *offsets);
+    uint64_t *const counts = calloc(ranks, sizeof *counts), *const offsets = calloc(ranks, sizeof *offsets),
+                    *const taken = calloc(ranks, sizeof *taken);
     int *const data = calloc(elements, sizeof *data), *const own = calloc(ranks, sizeof *own);
-    const size_t most = ranks * (2 * ranks);
+    const size_t most = ranks * (3 * ranks);
     int *const out = calloc(most, sizeof *out), *const in = calloc(most, sizeof *in);
     for (int form = 0; form < 3; ++form) {
         uint64_t end = elements * sizeof *data;
@@ -73,24 +74,27 @@ void exchanges(const rollcall_communicator* world, int rank, int size) {
         for (size_t i = 0; i < ranks; ++i)
             for (size_t k = 0; k <= i; ++k) CHECK(data[offsets[i] / sizeof *data + k] == 100 * (int)i + form);
 
-        for (size_t i = 0; i < ranks; ++i) counts[i] = (i + me) * sizeof *out;
+        for (size_t i = 0; i < ranks; ++i) {
+            counts[i] = (2 * me + i) * sizeof *out;
+            taken[i] = (2 * i + me) * sizeof *out;
+        }
         for (size_t i = 0; i < most; ++i) out[i] = 100 * rank + form;
         memset(in, -1, most * sizeof *in);
         switch (form) {
-            case 0: OK(rollcall_alltoall_blocks(world, out, counts, NULL, in, counts, NULL, NULL)); break;
+            case 0: OK(rollcall_alltoall_blocks(world, out, counts, NULL, in, taken, NULL, NULL)); break;
             case 1:
-                OK(rollcall_start_alltoall_blocks(world, out, counts, NULL, in, counts, NULL, NULL, &request));
+                OK(rollcall_start_alltoall_blocks(world, out, counts, NULL, in, taken, NULL, NULL, &request));
                 OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
                 break;
             case 2:
-                OK(rollcall_plan_alltoall_blocks(world, out, counts, NULL, in, counts, NULL, NULL, ROLLCALL_LAST, &plan));
+                OK(rollcall_plan_alltoall_blocks(world, out, counts, NULL, in, taken, NULL, NULL, ROLLCALL_LAST, &plan));
                 OK(rollcall_plan_run(plan));
                 rollcall_plan_free(plan);
                 break;
         }
         size_t at = 0;
         for (size_t i = 0; i < ranks; ++i)
-            for (size_t k = 0; k < i + me; ++k) CHECK(in[at++] == 100 * (int)i + form);
+            for (size_t k = 0; k < 2 * i + me; ++k) CHECK(in[at++] == 100 * (int)i + form);
     }
     CHECK(rollcall_allgather_blocks(world, own, sizeof *own, data, NULL, NULL, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strstr(rollcall_last_error(), "there are 0 counts"));
@@ -102,6 +106,7 @@ void exchanges(const rollcall_communicator* world, int rank, int size) {
     free(into);
     free(counts);
     free(offsets);
+    free(taken);
     free(data);
     free(own);
     free(out);

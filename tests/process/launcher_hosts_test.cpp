@@ -136,8 +136,14 @@ TEST_P(Fanouts, OutputThatNobodyTakesHoldsTheRanksAndIsNotLost) {
     constexpr std::size_t kBytes = 6u << 20;
     auto job = std::make_unique<Launched>(on("a,b,c", options(), shell(fmt::format("head -c {} /dev/zero", kBytes))), given);
     ::close(ends[1]);
+    const auto writers = [&] {
+        const std::vector<pid_t> all = job->left();
+        return std::count_if(all.begin(), all.end(),
+                             [](pid_t process) { return contents(fmt::format("/proc/{}/comm", process)) == "head\n"; });
+    };
+    EXPECT_TRUE(eventually([&] { return writers() == 3; }));
     std::this_thread::sleep_for(milliseconds(300));  // A longer wait does no harm: nothing can end meanwhile.
-    EXPECT_NE(status_of(job->process()).first, 'Z');
+    EXPECT_EQ(writers(), 3) << "the ranks are held while nobody reads";
     std::size_t taken = 0;
     std::vector<char> chunk(1 << 20);
     for (ssize_t bytes; (bytes = ::read(ends[0], chunk.data(), chunk.size())) > 0;) taken += static_cast<std::size_t>(bytes);

@@ -112,8 +112,9 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
     const auto repeated = [&](const std::string& algorithm, auto&& check_plan) {
         check_plan(PlanOptions{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience});
     };
-    const auto run = [&](Plan plan) {
+    const auto run = [&](Plan plan, std::span<long> results) {
         for (int i = 0; i < 4; ++i) {
+            std::fill(results.begin(), results.end(), -1);
             if (i % 2) {
                 plan.begin();
                 plan.edge(0.5);
@@ -123,13 +124,14 @@ ROLLCALL_SCENARIO(blocks_by_all_algorithms) {
     };
     for (const std::string& algorithm : scatters)
         repeated(algorithm, [&](const PlanOptions& options) {
-            check_scatter(scene, Sizes(same, scene.size, 3000), scene.size - 1, ++round, "plan_scatter " + algorithm,
-                          [&](auto all, auto& blocks, auto own, int from) { run(world.plan_scatter(all, blocks, own, from, options)); });
+            check_scatter(
+                scene, Sizes(same, scene.size, 3000), scene.size - 1, ++round, "plan_scatter " + algorithm,
+                [&](auto all, auto& blocks, auto own, int from) { run(world.plan_scatter(all, blocks, own, from, options), own); });
         });
     for (const std::string& algorithm : gathers)
         repeated(algorithm, [&](const PlanOptions& options) {
             check_gather(scene, Sizes(same, scene.size, 3000), scene.size - 1, ++round, "plan_gather " + algorithm,
-                         [&](auto own, auto all, auto& blocks, int to) { run(world.plan_gather(own, all, blocks, to, options)); });
+                         [&](auto own, auto all, auto& blocks, int to) { run(world.plan_gather(own, all, blocks, to, options), all); });
         });
     still_works(world);
 }

@@ -83,8 +83,10 @@ void check_alltoall(const Scene& scene, const Places& sent, const Places& receiv
     check(into == expected, "{} of {} elements, round {}: something else came", what, received.end, round);
 }
 
-void run_some(Plan plan) {
+/// Runs a plan three times. `forget` clears its results.
+void run_some(Plan plan, const std::function<void()>& forget) {
     for (int i = 0; i < 3; ++i) {
+        forget();
         if (i % 2) {
             plan.begin();
             plan.edge(0.5);
@@ -121,7 +123,11 @@ ROLLCALL_SCENARIO(exchanges_by_all_algorithms) {
                                             .wait());
                         default:
                             return run_some(in_place ? world.plan_allgather(all, blocks, plan_options)
-                                                     : world.plan_allgather(block, all, blocks, plan_options));
+                                                     : world.plan_allgather(block, all, blocks, plan_options),
+                                            [&] {
+                                                std::fill(all.begin(), all.end(), -1);
+                                                std::copy(block.begin(), block.end(), places.of(all, scene.rank).begin());
+                                            });
                     }
                 });
             }
@@ -137,7 +143,9 @@ ROLLCALL_SCENARIO(exchanges_by_all_algorithms) {
                                    switch (form) {
                                        case 0: return world.alltoall(from, to_send, into, to_take, options);
                                        case 1: return void(world.start_alltoall(from, to_send, into, to_take, options).wait());
-                                       default: return run_some(world.plan_alltoall(from, to_send, into, to_take, plan_options));
+                                       default:
+                                           return run_some(world.plan_alltoall(from, to_send, into, to_take, plan_options),
+                                                           [&] { std::fill(into.begin(), into.end(), -2); });
                                    }
                                });
             }

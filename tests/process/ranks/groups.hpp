@@ -1,12 +1,15 @@
 /// \file
-/// Two groups of ranks, and what their members have for each other.
+/// Two groups of ranks, what their members have for each other, and how they call operations.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <functional>
 #include <numeric>
 #include <random>
 #include <vector>
+
+#include <rollcall/plan.hpp>
 
 namespace rollcall::test {
 
@@ -39,5 +42,28 @@ inline std::vector<long> items_of_group(bool of_first, int from, int to, std::si
     return made;
 }
 inline void append(std::vector<long>& all, const std::vector<long>& more) { all.insert(all.end(), more.begin(), more.end()); }
+
+enum class CallForm { call, start, plan };
+
+/// Runs an operation in one of its forms. A plan runs twice, and the second iteration begins before its caller. Before that, `forget` takes
+/// away the results of the first one.
+void run_as(
+    CallForm form, auto call, auto start, auto plan, const std::function<void()>& forget = [] {}) {
+    if (form == CallForm::call) return call();
+    if (form == CallForm::start) return (void)start().wait();
+    Plan planned = plan();
+    planned.run();
+    forget();
+    planned.begin();
+    planned.run();
+}
+
+/// For run_as(): spoils the results of a rank that gets some.
+template <class T>
+auto clears(bool gets, std::vector<T>& results, T value) {
+    return [gets, value, &results] {
+        if (gets) std::fill(results.begin(), results.end(), value);
+    };
+}
 
 }  // namespace rollcall::test

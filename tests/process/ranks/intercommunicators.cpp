@@ -33,21 +33,6 @@ struct Triple {
 };
 constexpr auto kAddTriples = [](const Triple& x, const Triple& y) noexcept { return Triple{x.a + y.a, x.b + y.b, x.c + y.c}; };
 
-enum class Form { call, start, plan };
-
-/// Runs an operation in one of its forms. A plan runs twice, and the second iteration begins before its caller. Before that, `forget` takes
-/// away the results of the first one.
-void run_as(
-    Form form, auto call, auto start, auto plan, const std::function<void()>& forget = [] {}) {
-    if (form == Form::call) return call();
-    if (form == Form::start) return (void)start().wait();
-    Plan planned = plan();
-    planned.run();
-    forget();
-    planned.begin();
-    planned.run();
-}
-
 /// One rank's view of both groups, and the operations of one round.
 struct Round {
     const Intercommunicator& between;
@@ -55,7 +40,7 @@ struct Round {
     int own, other;  ///< Sizes.
     int member;
 
-    void allgather(std::size_t in_first, std::size_t in_second, const std::string& algorithm, Form form) const {
+    void allgather(std::size_t in_first, std::size_t in_second, const std::string& algorithm, CallForm form) const {
         const std::size_t sent = is_first ? in_first : in_second, received = is_first ? in_second : in_first;
         const std::vector<long> block = items_of_group(is_first, member, 0, sent);
         std::vector<long> all(received * static_cast<std::size_t>(other), -1), expected;
@@ -68,7 +53,7 @@ struct Round {
         check(all == expected, "allgather by {} of blocks of {} and {} elements", algorithm, in_first, in_second);
     }
 
-    void allgather_own_sizes(Random& same, const std::string& algorithm, Form form) const {
+    void allgather_own_sizes(Random& same, const std::string& algorithm, CallForm form) const {
         std::vector<int> of_first(static_cast<std::size_t>(is_first ? own : other)),
             of_second(static_cast<std::size_t>(is_first ? other : own));
         const std::uint64_t most = same() % 2 ? 5 : 5000;
@@ -109,45 +94,47 @@ struct Round {
         check(all == expected, "allgather by {} of blocks of different sizes", algorithm);
     }
 
-    void with_root(bool root_in_first, int root, std::size_t count, Form form) const {
+    void with_root(bool root_in_first, int root, std::size_t count, CallForm form) const {
         const bool is_mine = root_in_first == is_first, is_root = is_mine && member == root;
         const IntergroupRoot where = is_mine ? IntergroupRoot(Mine{root}) : IntergroupRoot(Theirs{root});
         const auto others = static_cast<std::size_t>(is_root ? other : 0);
-        const auto run = [&](auto call, auto start, auto plan) { run_as(form, call, start, plan); };
+        const auto run = [&](auto call, auto start, auto plan, const std::function<void()>& forget) {
+            run_as(form, call, start, plan, forget);
+        };
 
         std::vector<long> data = is_root ? items_of_group(is_first, root, 0, count) : std::vector<long>(is_mine ? 0 : count);
         run([&] { between.broadcast(data, where); }, [&] { return between.start_broadcast(data, where); },
-            [&] { return between.plan_broadcast(data, where); });
+            [&] { return between.plan_broadcast(data, where); }, clears(!is_mine, data, -1L));
         if (is_root || !is_mine) check(data == items_of_group(root_in_first, root, 0, count), "a broadcast of {} elements", count);
 
         data.clear();
         for (std::size_t i = 0; i < others; ++i) append(data, items_of_group(is_first, root, static_cast<int>(i), count));
         if (!is_mine) data.assign(count, -1);
         run([&] { between.scatter(data, where); }, [&] { return between.start_scatter(data, where); },
-            [&] { return between.plan_scatter(data, where); });
+            [&] { return between.plan_scatter(data, where); }, clears(!is_mine, data, -1L));
         if (!is_mine) check(data == items_of_group(root_in_first, root, member, count), "a scatter of {} elements", count);
 
         data.assign(count * others, -1);
         if (!is_mine) data = items_of_group(is_first, member, 0, count);
         run([&] { between.gather(data, where); }, [&] { return between.start_gather(data, where); },
-            [&] { return between.plan_gather(data, where); });
+            [&] { return between.plan_gather(data, where); }, clears(is_root, data, -1L));
         std::vector<long> expected;
         for (std::size_t i = 0; i < others; ++i) append(expected, items_of_group(!is_first, static_cast<int>(i), 0, count));
         if (is_root) check(data == expected, "a gather of {} elements", count);
 
         std::vector<Matrix> matrices(is_mine && !is_root ? 0 : count, is_mine ? Matrix{} : matrix_of(is_first, member));
         run([&] { between.reduce(matrices, kMultiply, where); }, [&] { return between.start_reduce(matrices, kMultiply, where); },
-            [&] { return between.plan_reduce(matrices, kMultiply, where); });
+            [&] { return between.plan_reduce(matrices, kMultiply, where); }, clears(is_root, matrices, Matrix{}));
         if (is_root) check(matrices == std::vector(count, product(!is_first, other)), "a reduce");
 
         data = is_mine && !is_root ? std::vector<long>() : items_of_group(is_first, member, 0, count);
         run([&] { between.reduce(data, sum, where); }, [&] { return between.start_reduce(data, sum, where); },
-            [&] { return between.plan_reduce(data, sum, where); });
+            [&] { return between.plan_reduce(data, sum, where); }, clears(is_root, data, -1L));
         if (is_root) check(data == sums(!is_first, other, count), "a sum of {} elements", count);
     }
 
     /// Scatter, gather and alltoall with blocks of different sizes.
-    void own_sizes(Random& same, bool root_in_first, int root, Form form) const {
+    void own_sizes(Random& same, bool root_in_first, int root, CallForm form) const {
         const bool is_mine = root_in_first == is_first, is_root = is_mine && member == root;
         const IntergroupRoot where = is_mine ? IntergroupRoot(Mine{root}) : IntergroupRoot(Theirs{root});
         // The sizes of the blocks from each rank of the first group to each of the second one, and the other way.
@@ -191,7 +178,7 @@ struct Round {
         run_as(
             form, [&] { between.scatter(scattered, at_root(to_send), where); },
             [&] { return between.start_scatter(scattered, at_root(to_send), where); },
-            [&] { return between.plan_scatter(scattered, at_root(to_send), where); });
+            [&] { return between.plan_scatter(scattered, at_root(to_send), where); }, clears(!is_mine, block, -1L));
         if (!is_mine) check(block == items_of_group(root_in_first, root, member, block.size()), "a scatter of blocks of different sizes");
         forget();
         block.clear();
@@ -200,11 +187,11 @@ struct Round {
         run_as(
             form, [&] { between.gather(gathered, at_root(to_receive), where); },
             [&] { return between.start_gather(gathered, at_root(to_receive), where); },
-            [&] { return between.plan_gather(gathered, at_root(to_receive), where); });
+            [&] { return between.plan_gather(gathered, at_root(to_receive), where); }, clears(is_root, in, -1L));
         if (is_root) check(in == expected, "a gather of blocks of different sizes");
     }
 
-    void with_all(std::size_t count, Form form) const {
+    void with_all(std::size_t count, CallForm form) const {
         const std::vector<Matrix> own_matrices(count, matrix_of(is_first, member));
         std::vector<Matrix> made(count);
         run_as(
@@ -285,7 +272,7 @@ void exchange_between_groups(const Intercommunicator& between, bool is_first, st
     const int in_first = is_first ? calls.own : calls.other, in_second = is_first ? calls.other : calls.own;
     Random inside(seed);
     for (const char* const algorithm : kAlgorithms)
-        for (const Form form : {Form::call, Form::start, Form::plan}) {
+        for (const CallForm form : {CallForm::call, CallForm::start, CallForm::plan}) {
             const std::array<std::size_t, 7> counts = {0, 1, 7, 130, 1500, 20'000, 40'000};
             calls.allgather(counts[inside() % 7], counts[inside() % 7], algorithm, form);
             calls.allgather_own_sizes(inside, algorithm, form);
@@ -346,8 +333,8 @@ ROLLCALL_SCENARIO(groups_of_every_size) {
             const auto length = [&] { return inside() % 8 == 0 ? 1025 + inside() % 1000 : inside() % 50; };
             for (const char* const algorithm : kAlgorithms) {
                 const std::size_t of_first = length(), of_second = length();
-                calls.allgather(of_first, of_second, algorithm, Form::call);
-                calls.allgather_own_sizes(inside, algorithm, Form::call);
+                calls.allgather(of_first, of_second, algorithm, CallForm::call);
+                calls.allgather_own_sizes(inside, algorithm, CallForm::call);
             }
         }
     scene.world.barrier();
@@ -378,7 +365,7 @@ ROLLCALL_SCENARIO(allgathers_between_groups) {
             const auto says = [&](std::string_view what) { return of_root.find(what) != std::string::npos; };
             check(has_part ? says("costs: ") && says(algorithm) : says("no part"), "auto says '{}'", of_root);
         }
-        for (const Form form : {Form::call, Form::start, Form::plan}) {
+        for (const CallForm form : {CallForm::call, CallForm::start, CallForm::plan}) {
             const std::size_t in_first = kCounts[inside() % 7], in_second = kCounts[inside() % 7];
             calls.allgather(in_first, in_second, algorithm, form);
             calls.allgather_own_sizes(inside, algorithm, form);

@@ -346,7 +346,8 @@ ROLLCALL_SCENARIO(memory_that_is_read_is_taken_back) {
     try {
         exchange_blocks(scene.world, from, into, options);
         check(scene.rank == 1, "a call without rank 1 did not time out");
-    } catch (const Error&) {
+    } catch (const Error& error) {
+        check(error.code() == ErrorCode::timeout, "the call failed otherwise: {}", error.what());
         spoil(from);
     }
     exchange_blocks(other, from, into, {});

@@ -178,7 +178,14 @@ ROLLCALL_SCENARIO(two_jobs_event_loop) {
     const int other = scene.rank;
     for (int round = 0; round < scene.number(2, 20); ++round) {
         const std::uint64_t bytes = round % 3 == 0 ? 200'000 : 8;
-        std::vector<std::byte> out(bytes, static_cast<std::byte>(round)), in(bytes), own(bytes);
+        const auto data_of = [&](bool listener, int rank) {
+            std::vector<std::byte> data(bytes);
+            for (std::size_t i = 0; i < bytes; ++i)
+                data[i] = static_cast<std::byte>(7 * round + 31 * rank + (listener ? 101 : 0) + static_cast<int>(i % 251));
+            return data;
+        };
+        const bool listener = listens(scene);
+        std::vector<std::byte> out = data_of(listener, scene.rank), in(bytes), own(bytes);
         // Some rounds end on the connection, and the others in the job.
         sleep_us(listens(scene) == (round % 2 == 0) ? 2000 : 0);
         Request requests[] = {between.start_send(std::span(out), other),
@@ -188,7 +195,7 @@ ROLLCALL_SCENARIO(two_jobs_event_loop) {
                               scene.world.start_receive(std::span(own), scene.previous()),
                               scene.world.start_barrier()};
         wait_in_event_loop(scene.job, requests);
-        check(in == out && own == out, "round {} gave other data", round);
+        check(in == data_of(!listener, other) && own == data_of(listener, scene.previous()), "round {} gave other data", round);
     }
     between.disconnect();
     // A connection that has ended wakes no thread.

@@ -3,6 +3,7 @@
 //
 //     build/release/examples/07_embed 4
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -43,12 +44,17 @@ int main(int argc, char** argv) {
     const int workers = argc > 1 ? std::atoi(argv[1]) : 4;
     std::vector<pid_t> processes;
     std::vector<int> pipes;
+    bool good = true;
     // A worker executes this program anew. A child that only forks would have a copy of the locks that threads of libraries hold at that
     // moment (UCX starts a thread when it is loaded), and nobody would release them.
     for (int number = 0; number < workers; ++number) {
         std::array<int, 2> ends{};
-        if (::pipe2(ends.data(), O_CLOEXEC) != 0) return 1;
-        const pid_t process = ::fork();
+        const pid_t process = ::pipe2(ends.data(), O_CLOEXEC) == 0 ? ::fork() : -1;
+        if (process < 0) {
+            std::perror("a worker cannot be started");
+            good = false;  // The workers that were started find no id in their pipes, and end.
+            break;
+        }
         if (process == 0) {
             ::fcntl(ends[0], F_SETFD, 0);  // Only this worker gets it.
             const std::string its_number = std::to_string(number), all = std::to_string(workers), pipe = std::to_string(ends[0]);
@@ -59,14 +65,14 @@ int main(int argc, char** argv) {
         processes.push_back(process);
         pipes.push_back(ends[1]);
     }
-    bool good = true;
-    try {
-        const rollcall::UniqueId id = rollcall::make_unique_id();
-        for (const int pipe : pipes) good = ::write(pipe, id.bytes.data(), id.bytes.size()) == rollcall::UniqueId::kBytes && good;
-    } catch (const rollcall::Error& error) {
-        std::fprintf(stderr, "%s\n", error.what());
-        good = false;
-    }
+    std::signal(SIGPIPE, SIG_IGN);  // If a worker has ended already, write() fails and this process goes on.
+    if (good) try {
+            const rollcall::UniqueId id = rollcall::make_unique_id();
+            for (const int pipe : pipes) good = ::write(pipe, id.bytes.data(), id.bytes.size()) == rollcall::UniqueId::kBytes && good;
+        } catch (const rollcall::Error& error) {
+            std::fprintf(stderr, "%s\n", error.what());
+            good = false;
+        }
     for (const int pipe : pipes) ::close(pipe);
     // This process made the id, so it must exist until the job has ended.
     for (const pid_t process : processes) {

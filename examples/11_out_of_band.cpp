@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,12 @@ struct OutOfBandCollectives {
 
 namespace {
 
-// No exception may pass through a library written in C.
+// No exception may pass through a library written in C: neither an Error of Rollcall nor a std::bad_alloc.
 template <class F>
 Status guarded(F&& function) noexcept {
     try {
         return function();
-    } catch (const rollcall::Error& error) {
+    } catch (const std::exception& error) {
         std::fprintf(stderr, "out of band: %s\n", error.what());
         return kError;
     }

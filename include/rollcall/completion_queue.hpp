@@ -35,7 +35,11 @@ struct Completion {
 ///
 ///     rollcall::CompletionQueue queue(world);
 ///     for (std::size_t i = 0; i < parts.size(); ++i) queue.add(world.start_receive(parts[i], owner(i)), i);
-///     while (queue.size() > 0) work_on(parts[queue.next().context]);
+///     while (queue.size() > 0) {
+///         const rollcall::Completion completion = queue.next();
+///         if (completion.error) throw *completion.error;
+///         work_on(parts[completion.context]);
+///     }
 ///
 /// Threads: any thread may call add() and size() at any time, even while another thread waits. next(), next_for() and try_next() may be
 /// called by one thread at a time.

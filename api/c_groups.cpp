@@ -7,6 +7,7 @@
 
 #include "api/c_collective.hpp"
 #include "api/intergroup_forms.hpp"
+#include "foundation/reductions.hpp"
 
 struct rollcall_listener {
     rollcall::Listener handle;
@@ -48,9 +49,7 @@ auto reduced(auto make, std::uint64_t count, const rollcall_reduction* reduction
         IntergroupForms forms = make(between);
         IntergroupCall& what = forms.what;
         what.reduction = c::reduction_of(reduction);
-        // If the number of bytes overflows, the call is refused for its size.
-        if (__builtin_mul_overflow(count, std::uint64_t{what.reduction.element_bytes}, &what.own_bytes)) what.own_bytes = ~std::uint64_t{0};
-        what.other_bytes = what.own_bytes;
+        what.own_bytes = what.other_bytes = bytes_of(count, what.reduction);
         what.element_bytes = what.reduction.element_bytes;
         return forms;
     };

@@ -63,8 +63,7 @@ Collective::Collective(const Communicator& communicator, runtime::OperationKind 
                        std::uint64_t count, const Reduction& reduction, int root)
     : Collective(communicator, kind, buffers, count, root) {
     reduction_ = reduction;
-    // If the number of bytes overflows, the call is refused later for its size in bytes.
-    if (__builtin_mul_overflow(count, std::uint64_t{reduction.element_bytes}, &bytes_)) bytes_ = ~std::uint64_t{0};
+    bytes_ = bytes_of(count, reduction);
 }
 
 void Collective::check_reduction(const char* form) const {

@@ -127,6 +127,11 @@ Error unfinished_error(const runtime::Process& process, const std::string& what,
     return process.finalized() ? ended_error(process, what) : timeout_error(process, what, timeout);
 }
 
+void throw_named(const Error& error, const std::string& call) {
+    if (std::string_view(error.what()).find(call) != std::string_view::npos) throw Error(error);
+    throw Error(error.code(), fmt::format("{}: {}", call, error.what()), error.failed_rank());
+}
+
 void Communicator::Implementation::end(Operation& operation, bool in_time, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
     if (!in_time) lane.abandon(operation, unfinished_error(*process, operation.describe(), timeout));
@@ -145,11 +150,7 @@ void Communicator::Implementation::send(Transfer& transfer, Timeout timeout) con
 
 inline void Communicator::Implementation::end(Transfer& transfer, bool in_time, Timeout timeout) const {
     if (!in_time) process->lane().abandon(transfer, unfinished_error(*process, describe(transfer), timeout));
-    if (!transfer.error()) return;
-    const Error& error = *transfer.error();
-    const std::string what = describe(transfer);
-    if (std::string_view(error.what()).find(what) != std::string_view::npos) throw Error(error);
-    throw Error(error.code(), fmt::format("{}: {}", what, error.what()), error.failed_rank());
+    if (transfer.error()) throw_named(*transfer.error(), describe(transfer));
 }
 
 Request Communicator::Implementation::start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const {
@@ -168,10 +169,8 @@ std::uint64_t Communicator::Implementation::next_size(const char* caller, int fr
     runtime::Lane& lane = process->lane();
     const auto what = [&] { return fmt::format("{} of a message with tag {} from rank {} of {}", caller, tag, from, state.group->name); };
     if (!lane.run(peek, timeout)) lane.abandon(peek, unfinished_error(*process, what(), timeout));
-    if (!peek.error()) return peek.size;
-    const Error& error = *peek.error();
-    if (std::string_view(error.what()).find(what()) != std::string_view::npos) throw Error(error);
-    throw Error(error.code(), fmt::format("{}: {}", what(), error.what()), error.failed_rank());
+    if (peek.error()) throw_named(*peek.error(), what());
+    return peek.size;
 }
 
 // --- the handle ------------------------------------------------------------------------------------------------------

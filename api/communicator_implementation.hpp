@@ -243,6 +243,8 @@ Error ended_error(const runtime::Process& process, const std::string& what);
 
 /// An error with a text such as "rank 2: ... did not end within 1 s".
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);
+/// Throws the error with the name of the call in front, unless the error has that name already.
+[[noreturn]] void throw_named(const Error& error, const std::string& call);
 /// Why a wait was over before its end: one of the two.
 Error unfinished_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 

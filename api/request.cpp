@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,10 +19,8 @@ Received collect(std::unique_ptr<Request::Implementation> done) {
     const bool receives = done->transfer && done->transfer->direction == runtime::Transfer::Direction::receive;
     if (!error) return {receives ? done->transfer->received : 0};
     if (done->operation) done->lane().let_words_leave();
-    // Some errors name the request already.
-    const std::string request = done->describe();
-    if (done->operation || std::string_view(error->what()).find(request) != std::string_view::npos) throw Error(*error);
-    throw Error(error->code(), fmt::format("{}: {}", request, error->what()), error->failed_rank());
+    if (done->operation) throw Error(*error);  // it names the operation already
+    throw_named(*error, done->describe());
 }
 
 Nanoseconds deadline_of(Timeout timeout) { return timeout == kForever ? kNever : deadline_after(timeout); }

@@ -13,6 +13,12 @@ namespace rollcall::inline foundation {
 /// Located element.
 std::uint32_t element_bytes(Operator operation, ElementType type) noexcept;
 
+/// Returns the number of bytes of so many elements. If it overflows, it is the largest number, for which a call is refused.
+inline std::uint64_t bytes_of(std::uint64_t count, const Reduction& reduction) noexcept {
+    std::uint64_t bytes = 0;
+    return __builtin_mul_overflow(count, std::uint64_t{reduction.element_bytes}, &bytes) ? ~std::uint64_t{0} : bytes;
+}
+
 /// Returns a sentence that says what is wrong with the reduction, for example that the operator is not defined for the type, or that the
 /// function is missing. Empty if nothing is wrong.
 std::string what_is_wrong(const Reduction& reduction);

@@ -356,37 +356,6 @@ rollcall_status rollcall_wait_all(rollcall_request** requests, size_t count, int
 /** Abandons the request and returns when its buffers are free, as rollcall_cancel() does. NULL is allowed. */
 void rollcall_request_free(rollcall_request* request);
 
-/* --- completion queues ----------------------------------------------------------------------------------------- */
-/** A queue holds many requests and returns each one when it has ended; see completion_queue.hpp. Any thread may add requests; one thread at
- * a time may take completions. */
-typedef struct rollcall_queue rollcall_queue;
-
-/** How a request from a queue ended. A failed request is no failure of the call that returns it. */
-typedef struct rollcall_completion {
-    size_t size;            /**< sizeof(rollcall_completion), set by the caller */
-    uint64_t context;       /**< what was given to rollcall_queue_add(); a pointer as (uint64_t)(uintptr_t)pointer */
-    uint64_t received;      /**< the number of bytes that a receive got */
-    rollcall_status status; /**< ROLLCALL_OK, or why it failed; then rollcall_last_error() has the sentence */
-    int failed_rank;        /**< the rank that caused the failure, as rollcall_failed_rank() */
-} rollcall_completion;
-
-/** Makes a queue for requests of the job of this communicator. Not collective. */
-rollcall_status rollcall_queue_create(const rollcall_communicator* communicator, rollcall_queue** queue);
-/** Moves the request into the queue, and its pointer becomes NULL. On failure the request stays as it was. */
-rollcall_status rollcall_queue_add(rollcall_queue* queue, rollcall_request** request, uint64_t context);
-/** The number of requests in the queue, done or not. Returns 0 if the queue is NULL. */
-size_t rollcall_queue_size(const rollcall_queue* queue);
-/** Waits for the next request that ends. The setting ROLLCALL_TIMEOUT limits the time, unless all requests have deadlines of their own. If
- * none ends in time, the status is ROLLCALL_TIMEOUT, and nothing is abandoned. The status is ROLLCALL_STATE if the queue is empty. */
-rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* completion);
-/** Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
- * what rollcall_queue_next() does. */
-rollcall_status rollcall_queue_next_for(rollcall_queue* queue, int64_t timeout, int* got, rollcall_completion* completion);
-/** Takes a request that has ended, without waiting. `got` becomes 1 if there is one, else 0. Each call also moves data. */
-rollcall_status rollcall_queue_try_next(rollcall_queue* queue, int* got, rollcall_completion* completion);
-/** Frees the queue and abandons the requests that are in it. NULL is allowed. */
-void rollcall_queue_free(rollcall_queue* queue);
-
 #ifdef __cplusplus
 }
 #endif
@@ -395,6 +364,7 @@ void rollcall_queue_free(rollcall_queue* queue);
 #include <rollcall/exchanges.h>  /* allgather and alltoall */
 #include <rollcall/groups.h>     /* two groups that exchange data */
 #include <rollcall/memory.h>     /* memory from which other ranks can read */
+#include <rollcall/queues.h>     /* completion queues */
 #include <rollcall/reductions.h> /* reduce and what else combines */
 
 #endif

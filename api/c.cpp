@@ -326,6 +326,10 @@ rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, ro
     return make_communicator(result, [&] { return checked(communicator).duplicate(); });
 }
 
+rollcall_status rollcall_communicator_copy(const rollcall_communicator* communicator, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(communicator); });
+}
+
 void rollcall_communicator_free(rollcall_communicator* communicator) {
     guarded([&] { delete communicator; });
 }
@@ -358,6 +362,10 @@ rollcall_status rollcall_next_size(const rollcall_communicator* communicator, in
         std::uint64_t& place = checked(bytes, "the place for the size");
         place = checked(communicator).next_size(from, tag, deadline(timeout));
     });
+}
+
+rollcall_status rollcall_try_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int* found, uint64_t* bytes) {
+    return look_for(found, bytes, [&] { return checked(communicator).try_next_size(from, tag); });
 }
 
 }  // extern "C"

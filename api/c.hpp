@@ -136,6 +136,20 @@ rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {
     });
 }
 
+/// Gives the size of the message that `look` finds, if any, to the caller.
+template <class Look>
+rollcall_status look_for(int* found, std::uint64_t* bytes, Look&& look) noexcept {
+    return guarded([&] {
+        int& is_found = checked(found, "found");
+        std::uint64_t& place = checked(bytes, "the place for the size");
+        is_found = 0;
+        const std::optional<std::uint64_t> size = look();
+        if (!size) return;
+        is_found = 1;
+        place = *size;
+    });
+}
+
 /// Starts something and gives its request to the caller.
 template <class Start>
 rollcall_status start(rollcall_request** request, Start&& start_it) noexcept {

@@ -167,10 +167,30 @@ std::uint64_t Communicator::Implementation::next_size(const char* caller, int fr
     check_rank(from, caller, "source");
     runtime::Peek peek(state.group->world_rank(from), state.group->id, tag);
     runtime::Lane& lane = process->lane();
-    const auto what = [&] { return fmt::format("{} of a message with tag {} from rank {} of {}", caller, tag, from, state.group->name); };
-    if (!lane.run(peek, timeout)) lane.abandon(peek, unfinished_error(*process, what(), timeout));
-    if (peek.error()) throw_named(*peek.error(), what());
+    if (!lane.run(peek, timeout)) lane.abandon(peek, unfinished_error(*process, describe_look(caller, from, tag), timeout));
+    if (peek.error()) throw_named(*peek.error(), describe_look(caller, from, tag));
     return peek.size;
+}
+
+// A Peek would count as an operation that has ended, and keep event loops from sleeping.
+std::optional<std::uint64_t> Communicator::Implementation::try_next_size(int from, Tag tag) const {
+    check_alive();
+    check_rank(from, "try_next_size", "source");
+    const runtime::MatchKey key{state.group->id, 0, tag, state.group->world_rank(from)};
+    std::optional<std::uint64_t> size;
+    const auto look = [&](runtime::Engine& engine) { size = engine.size_of_next(key); };
+    runtime::Lane& lane = process->lane();
+    try {
+        lane.as_owner(look);
+        if (!size && lane.progress()) lane.as_owner(look);
+    } catch (const Error& error) {
+        throw_named(error, describe_look("try_next_size", from, tag));
+    }
+    return size;
+}
+
+std::string Communicator::Implementation::describe_look(const char* caller, int from, Tag tag) const {
+    return fmt::format("{} of a message with tag {} from rank {} of {}", caller, tag, from, state.group->name);
 }
 
 // --- the handle ------------------------------------------------------------------------------------------------------
@@ -227,6 +247,8 @@ Received Communicator::receive_whole(void* value, std::uint64_t bytes, int from,
 std::uint64_t Communicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
     return checked().next_size("next_size", from, tag, checked().deadline(timeout));
 }
+
+std::optional<std::uint64_t> Communicator::try_next_size(int from, Tag tag) const { return checked().try_next_size(from, tag); }
 
 Received Communicator::receive_sized(void* data, void* (*resize)(void* data, std::uint64_t count), std::uint64_t element, int from, Tag tag,
                                      std::optional<Timeout> timeout) const {

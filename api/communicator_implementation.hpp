@@ -102,6 +102,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     }
     Request start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const;
     std::uint64_t next_size(const char* caller, int from, Tag tag, Timeout timeout) const;
+    std::optional<std::uint64_t> try_next_size(int from, Tag tag) const;
+    std::string describe_look(const char* caller, int from, Tag tag) const;
     /// How many of the ranks 0 .. before - 1 are on the host of this process.
     std::ptrdiff_t local_ranks(int before) const;
 

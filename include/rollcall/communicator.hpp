@@ -53,12 +53,15 @@ using Tag = std::uint64_t;
 ///
 /// Errors: every failure is an Error (error.hpp).
 ///   - Error{invalid_argument}: a wrong argument, such as a rank out of range or a size larger than a buffer can be. Nothing was sent.
-///   - Error{state}: the communicator is null, the job has been finalized, or the process is a forked child.
+///   - Error{state}: the communicator is null; in calls that communicate, also if the job has ended or the process is a forked child.
 ///   - Error{peer_failed}: a rank died or became unreachable; the error names it.
 ///   - Error{mismatch}: ranks called different operations, or one with different roots or sizes; the error names both calls.
 ///   - Error{timeout}: the deadline passed; the error names what did not end in time.
 /// After a collective operation has failed, all later collective operations of the communicator fail at once with the same reason.
 /// Point-to-point messages between living ranks still work.
+///
+/// Lifetimes: requests, plans and completion queues may outlive the handles that made them, and all may outlive the Job. Destroying them
+/// is not collective, but the last one of a connection of two jobs waits for both jobs (Intercommunicator::disconnect()).
 class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges {
   public:
     /// \{
@@ -82,10 +85,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// The rank that `rank` of this communicator has in the world communicator.
     int world_rank(int rank) const;
 
-    /// The number of ranks of this communicator on the host of this rank. Takes O(size) time.
-    int local_size() const;
-    /// The number of ranks of this communicator that are on the host of this rank and come before it. Takes O(size) time.
-    int local_rank() const;
+    int local_size() const;  ///< The number of ranks of this communicator on the host of this rank. Takes O(size) time.
+    int local_rank() const;  ///< The number of those ranks that come before this rank. Takes O(size) time.
 
     // --- point to point ---------------------------------------------------------------------------------------------
     // Messages from one rank to another with the same tag are received in the order in which they were sent. Every receive names its
@@ -155,9 +156,11 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         return receive_sized(&data, resize, sizeof(detail::Element<D>), from, tag, timeout);
     }
     /// Waits for the next message with this tag from rank `from` that no receive has claimed, and returns its size in bytes. The message
-    /// stays for a later receive. That receive is sure to get this message only while no other thread receives with the same tag from the
-    /// same rank.
+    /// stays for a later receive, which is sure to get it only while no other thread receives with this tag from this rank.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
+    /// Looks for such a message without waiting; returns nothing if there is none. Each call also moves data, as Job::progress() does. If
+    /// there is a background thread, the arrival of such a message does not wake an event loop: only what ends does.
+    std::optional<std::uint64_t> try_next_size(int from, Tag tag = 0) const;
 
     /// \{
     /// Starts a send and returns a request for it. The buffer must stay unchanged until the request is done, so a list such as `{1, 2, 3}`
@@ -175,8 +178,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \}
     /// \{
     /// Starts a receive and returns a request for it. The deadline counts as for start_send(). A message whose data is on its way then is
-    /// lost, as in receive(). Received::bytes of the result says how much came. This is also true for a single object: a shorter message is
-    /// no error here.
+    /// lost, as in receive(). Received::bytes of the result says how much came: also for one object, a shorter message is no error here.
     Request start_receive(BytePointer data, std::uint64_t bytes, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::WritableMessage D>
     Request start_receive(D&& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
@@ -189,9 +191,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     }
     /// \}
 
-    // --- collective --------------------------------------------------------------------------------------------------
-    // The three forms of each operation, x(), start_x() and plan_x(), are explained above this class. allgather() and alltoall() are in
-    // exchanges.hpp; reduce(), allreduce(), reduce_scatter(), scan() and exclusive_scan() are in reducing_operations.hpp.
+    // --- collective: further operations are in exchanges.hpp and reducing_operations.hpp ------------------------------
 
     /// \{
     /// Waits for all ranks: it returns on a rank only after all ranks have called it.

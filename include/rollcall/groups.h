@@ -27,7 +27,9 @@ typedef struct rollcall_intercommunicator rollcall_intercommunicator;
  * ranks in neither group. */
 rollcall_status rollcall_intercommunicator_create(const rollcall_communicator* communicator, const int* first, size_t first_count,
                                                   const int* second, size_t second_count, rollcall_intercommunicator** result);
-/** Frees the handle. NULL is allowed. */
+/** Frees the handle. NULL is allowed. Between two jobs, freeing the last handle waits for all ranks of both jobs, as
+ * rollcall_intercommunicator_disconnect() does, but a failure is only logged. What merge made counts as such a handle, and so do requests
+ * and plans. */
 void rollcall_intercommunicator_free(rollcall_intercommunicator* between);
 /** \{
  * The rank of this process in its own group, the size of that group, and the size of the other one; -1 for NULL. */
@@ -44,8 +46,9 @@ rollcall_status rollcall_intercommunicator_remote_world_rank(const rollcall_inte
 rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicator* between, rollcall_communicator** result);
 /** Makes a communicator of both groups, the ranks of the first group first. Collective. */
 rollcall_status rollcall_intercommunicator_merge(const rollcall_intercommunicator* between, rollcall_communicator** result);
-/** Ends the connection of two jobs. Collective over both. Later calls over it fail with ROLLCALL_STATE. Errors: ROLLCALL_STATE if
- * operations are under way (then nothing has changed) or if both groups are of one job, ROLLCALL_TIMEOUT, ROLLCALL_PEER_FAILED. */
+/** Ends the connection of two jobs. Collective over both. Later calls that communicate over it fail with ROLLCALL_STATE. Errors:
+ * ROLLCALL_STATE if operations are under way (then nothing has changed) or if both groups are of one job, ROLLCALL_TIMEOUT,
+ * ROLLCALL_PEER_FAILED, and the failure of a call over it of which no call has told, such as ROLLCALL_MISMATCH. */
 rollcall_status rollcall_intercommunicator_disconnect(const rollcall_intercommunicator* between);
 
 /** A place where other jobs can connect; listener.hpp describes it. */
@@ -75,6 +78,8 @@ rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* be
                                             int64_t timeout, uint64_t* received);
 rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
                                               uint64_t* bytes);
+rollcall_status rollcall_intergroup_try_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int* found,
+                                                  uint64_t* bytes);
 rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,
                                                uint64_t tag, int64_t timeout, rollcall_request** request);
 rollcall_status rollcall_start_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from,

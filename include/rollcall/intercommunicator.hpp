@@ -75,13 +75,13 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// Connects the ranks of `communicator` with the ranks of another job, which call Listener::accept(). Collective over `communicator`.
     /// `invitation` is what the other job's Listener gave; it is looked at on rank 0 only. See listener.hpp, also for the errors.
     static Intercommunicator connect(const Communicator& communicator, std::string_view invitation, const ConnectOptions& options = {});
-    /// Ends the connection between two jobs in good order: waits for all ranks of both, then closes it. Collective over both jobs. All
-    /// handles to it, and to communicators that were made from it, throw Error{state} from then on, except local(). A later call does
-    /// nothing. The destructor of the last handle disconnects, too, and so does Job::finalize().
+    /// Ends the connection between two jobs in good order: waits for all ranks of both, then closes it. Collective over both jobs. Later
+    /// calls that communicate over it throw Error{state}, also on communicators that were made from it, but not on local(). A later
+    /// disconnect() does nothing. The destructor of the last handle disconnects, too: it waits for both jobs. So does Job::finalize().
     ///
     /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way (then nothing has changed), or if
-    /// both groups are of one job; Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT; and Error{peer_failed} at once
-    /// if a rank has died. The connection is closed in the last two cases.
+    /// both groups are of one job; Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT; Error{peer_failed} at once if a
+    /// rank has died; and the failure of an earlier call of which nothing has told, as Job::finalize() does. Then the connection is closed.
     void disconnect() const;
 
     // --- point to point: with ranks of the other group ---------------------------------------------------------------
@@ -123,6 +123,8 @@ class ROLLCALL_EXPORT Intercommunicator {
     }
     /// Waits for the next message with this tag from a rank of the other group, and returns its size in bytes. The message stays.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
+    /// Looks for such a message without waiting. Returns nothing if there is none.
+    std::optional<std::uint64_t> try_next_size(int from, Tag tag = 0) const;
     /// \{
     /// Starts a send to a rank of the other group.
     Request start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
@@ -387,11 +389,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     const Communicator& both() const;
     /// The rank in both() of rank `rank` of the other group.
     int remote(int rank, const char* function) const;
-
     void call(const detail::IntergroupCall& call, const CollectiveOptions& options) const;
     Request start(const detail::IntergroupCall& call, const CollectiveOptions& options) const;
     Plan plan(const detail::IntergroupCall& call, const PlanOptions& options) const;
-
     std::shared_ptr<Implementation> implementation_;
 };
 

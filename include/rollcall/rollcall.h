@@ -7,7 +7,7 @@
  *         if (rollcall_init(&job) != ROLLCALL_OK) return 1;
  *         const rollcall_communicator* world = rollcall_world(job);
  *         double value = rollcall_rank(world) == 0 ? 42.0 : 0.0;
- *         rollcall_broadcast(world, &value, sizeof value, 0, NULL);
+ *         if (rollcall_broadcast(world, &value, sizeof value, 0, NULL) != ROLLCALL_OK) rollcall_abort(job, 1, rollcall_last_error());
  *         return rollcall_finalize(job) == ROLLCALL_OK ? 0 : 1;
  *     }
  *
@@ -20,6 +20,10 @@
  *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
  *     the same request or plan.
  *   - What a function returns through a pointer to a pointer belongs to the caller, which frees it with the function named for it.
+ *   - Lifetimes: rollcall_finalize() frees the job, its world communicator, its texts and the memory from rollcall_allocate(). All other
+ *     handles may outlive the job: once it has ended, calls that communicate fail with ROLLCALL_STATE, and all other functions still work.
+ *     A communicator may be freed before its requests, plans and queues. The last handle to a connection between two jobs waits for both
+ *     jobs when it is freed (groups.h).
  *   - Each function behaves as the C++ function of the same name, where more is said: communicator.hpp, request.hpp, plan.hpp, job.hpp,
  *     completion_queue.hpp.
  */
@@ -129,7 +133,8 @@ rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, in
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
 /** A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
 int rollcall_progress_descriptor(const rollcall_job* job);
-/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. */
+/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. The
+ * deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
 /** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
@@ -174,7 +179,9 @@ rollcall_status rollcall_split_by_host(const rollcall_communicator* communicator
 rollcall_status rollcall_create(const rollcall_communicator* communicator, const int* ranks, size_t count, rollcall_communicator** result);
 /** Makes a communicator of the same ranks, with messages and operations separate from those of `communicator`. Collective. */
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result);
-/** Frees a communicator that split, split_by_host, create or duplicate made. NULL is allowed. */
+/** Gives one more handle to the same communicator, also to that of the world. Not collective. Free each handle. */
+rollcall_status rollcall_communicator_copy(const rollcall_communicator* communicator, rollcall_communicator** result);
+/** Frees a handle that split, split_by_host, create, duplicate or copy gave. NULL is allowed. */
 void rollcall_communicator_free(rollcall_communicator* communicator);
 
 /* --- point to point -------------------------------------------------------------------------------------------- */
@@ -199,6 +206,9 @@ rollcall_status rollcall_start_receive(const rollcall_communicator* communicator
 /** \} */
 /** Waits until a message with this tag from rank `from` has been announced, and sets its size. The message stays for a later receive. */
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes);
+/** Looks for such a message without waiting. `found` becomes 1 and `bytes` its size if there is one; else `found` becomes 0, and `bytes`
+ * stays. Each call also moves data, as rollcall_progress() does. Communicator::try_next_size() says how to use it in an event loop. */
+rollcall_status rollcall_try_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int* found, uint64_t* bytes);
 
 /* --- collective ------------------------------------------------------------------------------------------------ */
 

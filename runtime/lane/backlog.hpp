@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "runtime/lane/match_table.hpp"
 #include "runtime/lane/transfer.hpp"
@@ -37,6 +38,22 @@ class Backlog {
     /// Nothing waits for this peer any more: its open requests no longer count.
     void forget(int peer) { by_peer_.erase(peer); }
 
+    // At the receiver: a program looks for a message again and again, and asks for it only once. What it does not take is one message for
+    // each key at most.
+
+    /// Whether a look for the next message of this key, which is not here, should ask for it. It counts as asked from now on. False: it has
+    /// been asked for already, and no message of this key has come and gone since.
+    bool may_look(const MatchKey& key) { return looked_for_.insert(key).second; }
+    /// An early message of this key is no longer here.
+    void has_come(const MatchKey& key) {
+        if (!looked_for_.empty()) [[unlikely]]
+            looked_for_.erase(key);
+    }
+    /// The peer has no backlog any more. What was asked of it no longer counts.
+    void forget_looks(int peer) {
+        std::erase_if(looked_for_, [&](const MatchKey& key) { return key.source == peer; });
+    }
+
   private:
     struct Hash {
         std::size_t operator()(const MatchKey& key) const noexcept { return key.hash(); }
@@ -48,6 +65,7 @@ class Backlog {
     };
     std::unordered_map<int, Waiting> by_peer_;
     MatchTable<Transfer> by_key_;
+    std::unordered_set<MatchKey, Hash> looked_for_;
 };
 
 }  // namespace rollcall::runtime

@@ -92,8 +92,10 @@ class alignas(64) Engine final : public transport::Sink {
     void send(Transfer& transfer);
     void receive(Transfer& transfer);
     void peek(Peek& peek);
-    /// Ends the peek with `error`, or with success where `error` is null.
-    void end_peek(Peek& peek, const Error* error);
+    void end_peek(Peek& peek, const Error* error);  ///< With success where `error` is null.
+    /// The size of the next early message of this key, if there is one. Asks for a message that may be in its sender's backlog. Throws
+    /// Error{peer_failed} if there is none and the peer is gone.
+    std::optional<std::uint64_t> size_of_next(const MatchKey& key);
 
     void abandon(Operation& operation, const Error& error);
     void abandon(Transfer& transfer, const Error& error);
@@ -226,8 +228,7 @@ class alignas(64) Engine final : public transport::Sink {
     void ask_for(const MatchKey& key, MessageKind kind = MessageKind::wanted);
     void on_wanted(const CollectiveHeader& header);
     void on_backlog(const CollectiveHeader& header);
-    /// The sender took the message of this receive back: the receive waits for the next one.
-    void receive_again(Transfer& transfer);
+    void receive_again(Transfer& transfer);  ///< The sender took its message back: it waits for the next one.
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);
     void call_algorithm(Operation& operation);
@@ -274,8 +275,7 @@ class alignas(64) Engine final : public transport::Sink {
     void fail_backlog(int peer, const Error& error);
     Nanoseconds ask_around(Nanoseconds now);
     void look_for_signs_of_life(Nanoseconds now);
-    /// Adds the ranks that the operation waits for.
-    static void add_awaited(const Operation& operation, std::vector<int>& peers);
+    static void add_awaited(const Operation& operation, std::vector<int>& peers);  ///< Adds the ranks that it waits for.
 
     // control
     void give_credit(int peer, std::uint32_t charge);

@@ -85,7 +85,7 @@ void Engine::on_backlog(const CollectiveHeader& header) {
     const int peer = header.base.source;
     const bool there_is = header.base.flags & kHasBacklog;
     peers_[peer].has_backlog = there_is;
-    if (!there_is) return;
+    if (!there_is) return backlog_.forget_looks(peer);
     posted_.for_each([&](Transfer& transfer) {
         if (!transfer.operation && transfer.peer() == peer) ask_for(transfer.key);
     });

@@ -104,6 +104,7 @@ void Engine::let_go(EarlyMessage& early) {
 }
 
 void Engine::free_early(EarlyMessage& early) {
+    if (early.key.sequence == 0) backlog_.has_come(early.key);
     const bool landed = early.from_landing;
     if (landed)
         landing_.give_back(early.buffer);

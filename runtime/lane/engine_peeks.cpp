@@ -1,4 +1,6 @@
 // The engine's looks at messages for which no receive is posted. See Peek.
+#include <optional>
+
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/peek.hpp"
 
@@ -37,6 +39,13 @@ void Engine::end_peek(Peek& peek, const Error* error) {
     }
     ++finished_;
     peek.set_done();  // the caller may destroy the peek from here on
+}
+
+std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
+    if (const EarlyMessage* early = early_.find(key)) return early->size;
+    if (peers_.any_gone() && peers_.is_gone(key.source)) throw dead(key.source);
+    if (peers_[key.source].has_backlog && backlog_.may_look(key)) ask_for(key);
+    return std::nullopt;
 }
 
 void Engine::fail_peeks(int peer, const Error& error) {

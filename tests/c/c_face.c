@@ -92,6 +92,15 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(bytes == 16);
     CHECK(rollcall_next_size(world, previous, 13, 1000000, &bytes) == ROLLCALL_TIMEOUT);
     CHECK(rollcall_next_size(world, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_INVALID_ARGUMENT);
+    int found = 7;
+    bytes = 7;
+    OK(rollcall_try_next_size(world, previous, 13, &found, &bytes));
+    CHECK(found == 0 && bytes == 7);
+    OK(rollcall_try_next_size(world, previous, 12, &found, &bytes));
+    CHECK(found == 1 && bytes == 16);
+    CHECK(rollcall_try_next_size(world, size, 12, &found, &bytes) == ROLLCALL_INVALID_ARGUMENT && found == 0);
+    CHECK(rollcall_try_next_size(world, previous, 12, NULL, &bytes) == ROLLCALL_INVALID_ARGUMENT);
+    CHECK(rollcall_try_next_size(world, previous, 12, &found, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_receive(world, in, 8, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_TRUNCATED);
     (void)rollcall_wait(&both[1], ROLLCALL_FOREVER, NULL);
     free(in);
@@ -231,48 +240,6 @@ static void blocks(const rollcall_communicator* world, int rank, int size) {
     free(all);
 }
 
-static void communicators(const rollcall_communicator* world, int rank, int size) {
-    rollcall_communicator* half = NULL;
-    OK(rollcall_split(world, rank % 2, -rank, &half));
-    CHECK(half && rollcall_size(half) == (size + (rank % 2 ? 0 : 1)) / 2);
-    CHECK(rollcall_rank(half) == (size - 1 - rank) / 2);
-    int leader = rollcall_rank(half) == 0 ? rank : -1;
-    OK(rollcall_broadcast(half, &leader, sizeof leader, 0, NULL));
-    CHECK(leader % 2 == rank % 2 && leader >= size - 2);
-
-    rollcall_communicator* twin = NULL;
-    OK(rollcall_duplicate(half, &twin));
-    CHECK(twin && rollcall_size(twin) == rollcall_size(half) && rollcall_rank(twin) == rollcall_rank(half));
-    OK(rollcall_barrier(twin, ROLLCALL_FOREVER));
-    rollcall_communicator_free(half);
-    OK(rollcall_barrier(twin, ROLLCALL_FOREVER));
-    rollcall_communicator_free(twin);
-    rollcall_communicator_free(NULL);
-
-    int whole = -1, *const list = calloc((size_t)size, sizeof *list);
-    for (int i = 0; i < size; ++i) list[i] = size - 1 - i;
-    rollcall_communicator *reversed = NULL, *host = NULL;
-    OK(rollcall_create(world, list, (size_t)size, &reversed));
-    CHECK(rollcall_rank(reversed) == size - 1 - rank && rollcall_size(reversed) == size);
-    OK(rollcall_world_rank(reversed, 0, &whole));
-    CHECK(whole == size - 1);
-    CHECK(rollcall_world_rank(reversed, size, &whole) == ROLLCALL_INVALID_ARGUMENT);
-    CHECK(rollcall_local_size(reversed) == size && rollcall_local_rank(reversed) == size - 1 - rank);
-    CHECK(!strcmp(rollcall_name(world), "world") && strcmp(rollcall_name(reversed), "world") && !rollcall_name(NULL));
-    OK(rollcall_split_by_host(reversed, &host));
-    CHECK(rollcall_size(host) == size && rollcall_rank(host) == rollcall_rank(reversed));
-    rollcall_communicator_free(host);
-    rollcall_communicator_free(reversed);
-    CHECK(rollcall_create(world, NULL, 1, &reversed) == ROLLCALL_INVALID_ARGUMENT && !reversed);
-    free(list);
-
-    rollcall_communicator* none = twin;
-    OK(rollcall_split(world, rank == 0 ? 0 : ROLLCALL_NO_COLOR, 0, &none));
-    CHECK((none != NULL) == (rank == 0));
-    CHECK(rank == 0 || (rollcall_rank(none) == -1 && rollcall_size(none) == -1));
-    rollcall_communicator_free(none);
-}
-
 static void wrong(const rollcall_communicator* world, int size) {
     int value = 0;
     rollcall_request* request = NULL;
@@ -370,7 +337,20 @@ int main(void) {
     CHECK(rollcall_finalize(job) == ROLLCALL_STATE && strstr(rollcall_last_error(), "under way"));
     rollcall_request_free(request);
     OK(rollcall_barrier(world, ROLLCALL_DEFAULT_TIMEOUT));
+
+    /* A handle outlives the job. */
+    rollcall_communicator* kept = NULL;
+    rollcall_queue* queue = NULL;
+    rollcall_plan* plan = NULL;
+    OK(rollcall_communicator_copy(world, &kept));
+    OK(rollcall_queue_create(world, &queue));
+    OK(rollcall_plan_barrier(world, NULL, ROLLCALL_EDGE_LINEAR, &plan));
     OK(rollcall_finalize(job));
+    if (rollcall_barrier(kept, ROLLCALL_FOREVER) != ROLLCALL_STATE || rollcall_plan_run(plan) != ROLLCALL_STATE) return 1;
+    if (rollcall_rank(kept) != rank || rollcall_size(kept) != size || strcmp(rollcall_name(kept), "world")) return 1;
+    rollcall_plan_free(plan);
+    rollcall_queue_free(queue);
+    rollcall_communicator_free(kept);
     printf("rank %d: all is well\n", rank);
     return 0;
 }

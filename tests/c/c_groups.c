@@ -122,6 +122,11 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
         OK(rollcall_start_intergroup_send(between, mine, sizeof mine, partner, 7, ROLLCALL_FOREVER, &request));
         OK(rollcall_intergroup_next_size(between, partner, 7, ROLLCALL_FOREVER, &received));
         CHECK(received == sizeof got);
+        int found = 0;
+        OK(rollcall_intergroup_try_next_size(between, partner, 7, &found, &received));
+        CHECK(found == 1 && received == sizeof got);
+        OK(rollcall_intergroup_try_next_size(between, partner, 9, &found, &received));
+        CHECK(found == 0 && received == sizeof got);
         OK(rollcall_intergroup_receive(between, got, sizeof got, partner, 7, ROLLCALL_FOREVER, &received));
         OK(rollcall_wait(&request, ROLLCALL_FOREVER, NULL));
         CHECK(received == sizeof got && got[0] == -sign * (partner + 1) && got[1] == form);

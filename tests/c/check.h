@@ -24,6 +24,7 @@ void taken_memory(const rollcall_communicator* world, int rank, int size);
 void reductions(const rollcall_communicator* world, int rank, int size);
 void exchanges(const rollcall_communicator* world, int rank, int size);
 void groups(const rollcall_communicator* world, int rank, int size);
+void communicators(const rollcall_communicator* world, int rank, int size);
 void completion_queues(const rollcall_communicator* world, int rank, int size);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "runtime/lane/peek.hpp"
 #include "tests/model/messages.hpp"
@@ -76,6 +77,35 @@ TEST(Backlog, AReceiveThatWasGivenUpAsksForNothing) {
     EXPECT_EQ(job.send_wanted(kMany), 0u);
     job.receive_all(kWanted, kMany);
     job.receive_all(kUnread, kMany);
+}
+
+// A program that looks again and again asks once, until a message has come and gone.
+TEST(Backlog, ALookAsksForOneMessageAtATime) {
+    Backlogged job;
+    const runtime::MatchKey key{1, 0, kWanted, 0};
+    const auto look = [&] { return job.receiver().size_of_next(key); };
+    const auto look_often = [&] {
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_EQ(look(), std::nullopt);
+            if (i % 2) job.simulation.network().run();
+        }
+    };
+    look_often();
+    EXPECT_EQ(job.send_wanted(3), 1u);
+    for (std::uint64_t i = 0; i < 3; ++i) {
+        EXPECT_EQ(look(), kLong);
+        const std::uint64_t before = job.receiver().early_messages();
+        const auto& received = job.messages.receive(1, 0, kWanted, kLong, 0);
+        job.simulation.network().run();
+        ASSERT_TRUE(received.done());
+        ASSERT_TRUE(Messages::holds(received, kLong, i));
+        EXPECT_EQ(job.receiver().early_messages(), before - 1);
+        EXPECT_EQ(look(), std::nullopt);
+        job.simulation.network().run();
+    }
+    look_often();
+    job.receive_all(kUnread, kMany);
+    EXPECT_EQ(look(), std::nullopt);
 }
 
 // Of several that wait for messages of one key, some are given up.

@@ -29,6 +29,12 @@ TEST(EventLoop, HearsOfItsMessages) {
         for (const int ranks : {1, 3}) expect_success(ranks, {"loop_hears_of_its_messages"}, with({progress}));
 }
 
+TEST(EventLoop, LooksForMessages) {
+    for (const std::string progress : {"host", "thread"})
+        for (const int ranks : {1, 3})
+            expect_success(ranks, {"looks_in_an_event_loop:20:" + progress}, with({"ROLLCALL_PROGRESS=" + progress}));
+}
+
 TEST(EventLoop, SleepsBesideAnotherThreadsCall) {
     for (const char* const progress : {"ROLLCALL_PROGRESS=host", "ROLLCALL_PROGRESS=thread"})
         expect_success(2, {"loop_beside_a_call"}, with({progress}));

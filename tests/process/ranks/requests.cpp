@@ -205,9 +205,23 @@ ROLLCALL_SCENARIO(for_ever_in_spite_of_the_setting) {
     world.barrier(kPatience);
 }
 
-// The size of the next message is known before it is received, and the message stays. Words: how many are sent at a time.
+/// The size of the next message. `looks`: this rank looks again and again, instead of waiting.
+std::uint64_t size_of_next(const Communicator& world, int from, Tag tag, bool looks) {
+    if (!looks) return world.next_size(from, tag, kPatience);
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    for (;;) {
+        if (const auto size = world.try_next_size(from, tag)) return *size;
+        check(std::chrono::steady_clock::now() < until, "no message with tag {} was found", tag);
+    }
+}
+
+// The size of the next message is known before it is received, and the message stays. Words: how many are sent at a time, and `looks` if
+// nobody waits for a size.
 ROLLCALL_SCENARIO(next_sizes) {
     const Communicator& world = scene.world;
+    const bool looks = scene.word(1) == "looks";
+    check(!world.try_next_size(scene.previous(), 100'000), "there is a message that nobody sends");
+    expect_error(ErrorCode::invalid_argument, "a look for what nobody sends", [&] { world.try_next_size(scene.size, 5); });
     const Error nothing =
         expect_error(ErrorCode::timeout, "the size of nothing", [&] { world.next_size(scene.previous(), 100'000, kShort); });
     check(says(nothing, "tag 100000"), "it says '{}'", nothing.what());
@@ -226,7 +240,7 @@ ROLLCALL_SCENARIO(next_sizes) {
             const auto tag = static_cast<Tag>(i);
             const std::uint64_t expected = bytes + tag;
             for (int again = 0; again < 2; ++again) {
-                const std::uint64_t size = world.next_size(scene.previous(), tag, kPatience);
+                const std::uint64_t size = size_of_next(world, scene.previous(), tag, looks);
                 check(size == expected, "the next message has {} bytes instead of {}", size, expected);
             }
             std::vector<std::byte> in(3, std::byte{7});
@@ -245,7 +259,7 @@ ROLLCALL_SCENARIO(next_sizes) {
         sends.push_back(world.start_send(scene.rank, scene.next(), 9));
         sends.push_back(world.start_send(std::string_view("hello"), scene.next(), 9));
     });
-    const std::uint64_t size = world.next_size(scene.previous(), 9, kPatience);
+    const std::uint64_t size = size_of_next(world, scene.previous(), 9, looks);
     sender.join();
     check(size == 5, "the message after that of a receive has {} bytes", size);
     receive.wait();
@@ -260,12 +274,47 @@ ROLLCALL_SCENARIO(next_sizes) {
     still_works(world);
 }
 
+// An event loop looks for messages, and sleeps while there are none.
+ROLLCALL_SCENARIO(looks_in_an_event_loop) {
+    constexpr Tag kTag = 77;
+    for (int round = 0; round < scene.number(0, 20); ++round) {
+        int turns = 0;
+        do {
+            check(++turns < 1000, "a look keeps the loop from sleeping");
+            check(!scene.world.try_next_size(scene.previous(), kTag), "a message is there before it was sent");
+            while (scene.job.progress()) {
+            }
+        } while (!scene.job.prepare_to_sleep());
+        scene.world.barrier();
+        const std::uint64_t bytes = round % 2 ? 100'000 : 8;
+        std::vector<std::byte> in, out(bytes, static_cast<std::byte>(round));
+        Request send = scene.world.start_send(std::span(out), scene.next(), kTag);
+        std::optional<std::uint64_t> size;
+        for (turns = 0; !(size = scene.world.try_next_size(scene.previous(), kTag)); ++turns) {
+            if (!scene.job.prepare_to_sleep()) continue;
+            // A background thread takes the events, and the arrival of a message is not the end of anything.
+            const bool is_told = scene.word(1) == "host";
+            pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
+            ::poll(&entry, 1, is_told ? 20'000 : 1);
+            check(entry.revents != 0 || !is_told, "it was not woken for 20 s");
+        }
+        check(*size == bytes, "a message of {} bytes was found", *size);
+        scene.world.receive_resized(in, scene.previous(), kTag, kPatience);
+        check(in == out, "the message has other data");
+        send.wait();
+        scene.world.barrier();
+    }
+}
+
 // A rank that waits for the size of a message is told of its sender's death.
 ROLLCALL_SCENARIO(size_of_the_dead) {
     if (scene.rank == 1) std::_Exit(0);
     const Error error = expect_error(ErrorCode::peer_failed, "the size of a message of a rank that is gone",
                                      [&] { scene.world.next_size(1, 0, kPatience); });
     check(error.failed_rank() == 1 && says(error, "next_size"), "it says '{}'", error.what());
+    const Error look =
+        expect_error(ErrorCode::peer_failed, "a look for a message of a rank that is gone", [&] { scene.world.try_next_size(1); });
+    check(look.failed_rank() == 1 && says(look, "try_next_size of a message with tag 0 from rank 1"), "it says '{}'", look.what());
     end_without_the_dead(scene);
 }
 

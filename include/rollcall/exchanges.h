@@ -30,7 +30,8 @@ rollcall_status rollcall_plan_allgather(const rollcall_communicator* communicato
 /** \{
  * Allgather with blocks of different sizes (MPI_Allgatherv). `counts` has the size of the block of each rank, and `offsets` the place in
  * `data` where it goes, both in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. `bytes`
- * is the size of this rank's block. All ranks give the same counts; offsets may differ. Blocks must not overlap in `data`. */
+ * is the size of this rank's block, which may be at its place in `data`. All ranks give the same counts; offsets may differ. Blocks must
+ * not overlap in `data`. */
 rollcall_status rollcall_allgather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                           const uint64_t* counts, const uint64_t* offsets, const rollcall_collective_options* options);
 rollcall_status rollcall_start_allgather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,

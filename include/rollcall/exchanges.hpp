@@ -78,8 +78,9 @@ class ROLLCALL_EXPORT Exchanges {
 
     /// \{
     /// Allgather with blocks of different sizes (MPI_Allgatherv). On each rank `blocks` says where the block of every rank goes in `data`.
-    /// The blocks must not overlap there, and what lies between them stays as it was. All ranks must call this form, because the choice of
-    /// algorithm depends on it. They must give the same counts; their offsets may differ. See Blocks (blocks.hpp).
+    /// The blocks must not overlap there, and what lies between them stays as it was. `block` is this rank's block, and may be its place in
+    /// `data`. All ranks must call this form, because the choice of algorithm depends on it. They must give the same counts; their offsets
+    /// may differ. See Blocks (blocks.hpp).
     ///
     /// Throws Error{mismatch} on all ranks if counts differ. It names two ranks that differ and, if they differ in one block only, the rank
     /// whose block that is. Throws Error{invalid_argument} if `blocks` does not have one number for each rank, has a negative number,

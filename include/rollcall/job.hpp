@@ -32,6 +32,14 @@ struct ProgressStatistics {
 ///
 /// Construction and finalize() are collective over the job: all ranks must call them.
 ///
+/// A Job changes two things in its process. The constructor takes the variables of the starter out of the environment (unsetenv()), and the
+/// transport `ofi` sets one of libfabric (setenv()). While it runs, no other thread may call getenv() or change the environment. And an
+/// exception that leaves main() or a thread ends the whole job: the first Job installs a handler by std::set_terminate(), which tells the
+/// other ranks and then calls the handler that was there before.
+///
+/// Communicators, requests, plans, queues and Memory may outlive the Job. Once the job has ended, their calls that communicate throw
+/// Error{state}.
+///
 /// A child process that a rank forks is not a rank. In the child, calls that communicate through the job, or through what was made from it,
 /// throw Error{state}, and destructors do nothing. The child may join another job if it is started for one.
 class ROLLCALL_EXPORT Job {
@@ -58,7 +66,7 @@ class ROLLCALL_EXPORT Job {
     Job(const Job&) = delete;
     Job& operator=(const Job&) = delete;
 
-    /// The world communicator, which has all ranks of the job. It lives as long as the job.
+    /// The world communicator, which has all ranks of the job. The reference is valid as long as this Job; a copy may live longer.
     const Communicator& world() const;
     /// The rank of this process in world(), from 0 to size() - 1.
     int rank() const;
@@ -131,7 +139,8 @@ class ROLLCALL_EXPORT Job {
     /// Moves whatever data can be moved now, without waiting. Returns whether anything happened. Any thread may call it.
     bool progress();
     /// A file descriptor for the program's event loop, of which there may be one in a process. Call prepare_to_sleep(); if it returns true,
-    /// poll this descriptor for reading, then call progress(). Throws Error{state} if the process has no file descriptors left.
+    /// poll this descriptor for reading, then call progress(). The deadline of a request does not make it readable: give poll() the time
+    /// that is left, and test the request then. Throws Error{state} if the process has no file descriptors left.
     int progress_descriptor() const;
     /// Asks whether the event loop may sleep on progress_descriptor(). False: something has arrived, or an operation has ended since the
     /// last call of this function, so test the requests again before sleeping.

@@ -11,6 +11,8 @@
 ///     embedding.size = number_of_workers;
 ///     embedding.unique_id = id_that_came_over_the_wire;
 ///     rollcall::Job job(embedding);
+///
+/// docs/embedding.md says what a framework must know of threads, signals, memory and errors.
 #pragma once
 
 #include <array>
@@ -41,7 +43,8 @@ struct UniqueId {
 ROLLCALL_EXPORT UniqueId make_unique_id();
 
 /// The place of this process in a job whose processes the program starts itself, for Job(const Embedding&). The environment variables of
-/// launchers are ignored then; the settings (ROLLCALL_LAUNCH_TIMEOUT and so on) are not.
+/// launchers are ignored then, and stay in the environment; the settings (ROLLCALL_LAUNCH_TIMEOUT and so on) are not ignored. With the
+/// transport `ofi`, the constructor of Job calls setenv(), so no other thread may call getenv() meanwhile.
 struct Embedding {
     /// A function of the program that gives the bytes `mine` of every process to every process. `all` has `size` times as many bytes as
     /// `mine`, in rank order. It is called once on each rank, by the thread that constructs the Job, with the same number of bytes on all

@@ -163,7 +163,7 @@ ROLLCALL_SCENARIO(two_jobs_lose_data) {
         between.broadcast(value, Mine{0});
         if (scene.rank == 0) between.receive(value, 0);  // By then the other job has seen that the calls differ.
         const Error error = expect_error(ErrorCode::mismatch, "the end of a job that lost data", [&] { scene.job.finalize(); });
-        check(says(error, "called broadcast") && says(error, "called barrier"), "it says '{}'", error.what());
+        check(says(error, "called intergroup_broadcast") && says(error, "called barrier"), "it says '{}'", error.what());
         scene.job.finalize();
         expect_error(ErrorCode::state, "a barrier after the end", [&] { scene.world.barrier(); });
     } else {

@@ -164,7 +164,7 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
                     throw Error(ErrorCode::bootstrap, fmt::format("the loss of rank {} from a node that has no such rank", rank));
             }
             if (root_) {
-                apply(loss, last, -1, out);
+                apply(loss, last, false, -1, out);
             } else {
                 out.push_back({Delivery::To::above, 0, again(frame)});
             }
@@ -184,7 +184,7 @@ Hub::Deliveries Hub::hear_above(const Frame& frame) {
         case FrameType::loss: {
             Loss loss;
             const auto last = decode_loss(frame.body, loss);
-            apply(loss, last, -1, out);
+            apply(loss, last, false, -1, out);
             return out;
         }
         default: throw Error(ErrorCode::bootstrap, fmt::format("a frame of type {} from the node above", static_cast<int>(frame.type)));
@@ -197,8 +197,13 @@ Hub::Deliveries Hub::lose(int rank, std::string host, std::string how, bool noti
     const Loss loss{{rank}, std::move(host), std::move(how), notice};
     const auto last = last_.at(rank);
     // The loss is applied here at once and told to the root, which tells all hubs. This hub hears of it again, and knows it then.
-    if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last))});
-    apply(loss, last, -1, out);
+    if (!root_ && notice) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last))});
+    apply(loss, last, true, -1, out);
+    const bool is_last = std::all_of(last_.begin(), last_.end(), [&](const auto& own) { return lost_.contains(own.first); });
+    if (!root_ && is_last) {
+        const auto collected = tell_collected();
+        out.insert(out.end(), collected.begin(), collected.end());
+    }
     return out;
 }
 
@@ -212,7 +217,7 @@ Hub::Deliveries Hub::lose_below(int hub, std::string host, std::string how) {
     if (loss.ranks.empty()) return out;
     // Contributions that the hub below gathered and did not pass on are lost with it.
     if (!root_) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last_below_[index]))});
-    apply(loss, last_below_[index], hub, out);
+    apply(loss, last_below_[index], false, hub, out);
     return out;
 }
 
@@ -223,17 +228,29 @@ Hub::Deliveries Hub::end(std::string sentence) {
     return out;
 }
 
-Hub::Deliveries Hub::tell_departures() {
+Hub::Deliveries Hub::tell_collected() {
     Deliveries out;
-    for (const auto& [last, loss] : departures_) {
-        const auto told = shared(encode_loss(loss, last));
-        for (std::size_t hub = 0; hub < below_.size(); ++hub) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+    for (auto* const collected : {&losses_, &departures_}) {
+        for (const auto& [alike, loss] : *collected) {
+            const auto told = shared(encode_loss(loss, alike.first));
+            if (!root_) out.push_back({Delivery::To::above, 0, told});
+            for (std::size_t hub = 0; hub < below_.size(); ++hub) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+        }
+        collected->clear();
     }
-    departures_.clear();
+    told_.clear();
     return out;
 }
 
-void Hub::apply(const Loss& loss, std::uint64_t last, int except, Deliveries& out) {
+void Hub::collect(const Loss& loss, std::uint64_t last) {
+    auto& collected = loss.notice ? losses_ : departures_;
+    Loss& together = collected.try_emplace({last, loss.how}, Loss{{}, loss.host, loss.how, loss.notice}).first->second;
+    if (together.host != loss.host) together.host.clear();
+    together.ranks.insert(together.ranks.end(), loss.ranks.begin(), loss.ranks.end());
+}
+
+/// `own`: of a rank of this node.
+void Hub::apply(const Loss& loss, std::uint64_t last, bool own, int except, Deliveries& out) {
     Loss fresh{{}, loss.host, loss.how, loss.notice};
     for (const int rank : loss.ranks) {
         if (!lost_.insert(rank).second) continue;
@@ -251,16 +268,15 @@ void Hub::apply(const Loss& loss, std::uint64_t last, int except, Deliveries& ou
             if (!lost_.contains(rank)) out.push_back({Delivery::To::rank, rank, answer});
         }
     }
-    if (root_ && !loss.notice) {
-        if (below_.empty()) return;
-        Loss& together = departures_.try_emplace(last, Loss{{}, fresh.host, fresh.how, false}).first->second;
-        if (together.host != fresh.host) together.host.clear();
-        together.ranks.insert(together.ranks.end(), fresh.ranks.begin(), fresh.ranks.end());
-        return;
-    }
-    const auto told = shared(encode_loss(fresh, last));
-    for (std::size_t hub = 0; hub < below_.size(); ++hub) {
-        if (static_cast<int>(hub) != except) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+    if (root_ && below_.empty()) {
+        // There is no other hub.
+    } else if (loss.notice ? root_ && !told_.insert(loss.how).second : root_ || own) {
+        collect(fresh, last);
+    } else {
+        const auto told = shared(encode_loss(fresh, last));
+        for (std::size_t hub = 0; hub < below_.size(); ++hub) {
+            if (static_cast<int>(hub) != except) out.push_back({Delivery::To::below, static_cast<int>(hub), told});
+        }
     }
     if (!loss.notice) return;
     for (const int rank : fresh.ranks) {

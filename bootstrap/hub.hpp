@@ -69,12 +69,16 @@ class Hub {
     Deliveries hear_above(const Frame& frame);
     /// A rank of this node will make no more calls. Only its first loss counts.
     Deliveries lose(int rank, std::string host, std::string how, bool notice);
-    /// Whether ranks have left in good order and the hubs below have not been told. These reports are collected, so
-    /// that at the end of a job not every host gets one from every rank. Only at the root.
+    /// Whether ranks have left in good order and the other hubs have not been told. These reports are collected, so
+    /// that at the end of a job not every host gets one from every rank: each hub collects those of its own ranks, and
+    /// the root those of all. A hub that is not the root tells them when its last rank has left.
     bool has_departures() const { return !departures_.empty(); }
-    /// Tells the hubs below which ranks have left. Called a moment after the first rank left; not called at all if
-    /// all ranks leave.
-    Deliveries tell_departures();
+    /// Whether losses were told whose like are collected now: the root tells the first loss of a sentence at once, and
+    /// those that follow with the same sentence together.
+    bool collects_losses() const { return !told_.empty(); }
+    /// Tells the other hubs what was collected. Called a moment after the first of it came; not called at all if all
+    /// ranks leave.
+    Deliveries tell_collected();
     /// A hub below is gone, with all ranks for which it spoke.
     Deliveries lose_below(int hub, std::string host, std::string how);
 
@@ -108,7 +112,8 @@ class Hub {
     void disagree(std::uint64_t sequence, Round& round, const std::string& sentence, Deliveries& out);
     void conclude(std::uint64_t sequence, const std::shared_ptr<const Blob>& answer, Deliveries& out);
     void fail(std::uint64_t sequence, const std::shared_ptr<const Blob>& answer, Deliveries& out);
-    void apply(const Loss& loss, std::uint64_t last, int except, Deliveries& out);
+    void apply(const Loss& loss, std::uint64_t last, bool own, int except, Deliveries& out);
+    void collect(const Loss& loss, std::uint64_t last);
     const Gone* doom(std::uint64_t sequence) const;
     std::shared_ptr<const Blob> answer_of(std::uint64_t sequence) const;
     std::shared_ptr<const Blob> gathered(std::uint64_t sequence, Round& round) const;
@@ -123,8 +128,10 @@ class Hub {
     std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for ranks that call later
     std::vector<Gone> gone_;  // in the order of the losses; only those that doom more calls than the ones before
     std::set<int> lost_;
-    std::optional<std::string> ended_;          // why
-    std::map<std::uint64_t, Loss> departures_;  // by their last call
+    std::optional<std::string> ended_;                    // why
+    using Alike = std::pair<std::uint64_t, std::string>;  // the last call, and the sentence
+    std::map<Alike, Loss> departures_, losses_;           // collected
+    std::set<std::string> told_;                          // sentences of losses that were told a moment ago
 };
 
 }  // namespace rollcall::bootstrap

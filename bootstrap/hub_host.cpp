@@ -1,5 +1,6 @@
 #include "bootstrap/hub_host.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace rollcall::bootstrap {
@@ -7,6 +8,9 @@ namespace {
 
 /// How long a departure may wait for others. Without the wait, the end of a job would bring every host a message from every rank.
 constexpr Nanoseconds kDeparturesTogether = 100 * kMillisecond;
+/// How long a loss may wait for others with the same sentence, after the first one of them was told. When a job fails, many ranks end in
+/// the same way at nearly the same time.
+constexpr Nanoseconds kLossesTogether = 20 * kMillisecond;
 
 }  // namespace
 
@@ -34,9 +38,9 @@ bool HubHost::hear_rank(int rank, const Frame& frame) {
 }
 
 void HubHost::tick() {
-    if (departures_at_ > monotonic_now()) return;
-    departures_at_ = kNever;
-    deliver(hub_.tell_departures());
+    if (collected_until_ > monotonic_now()) return;
+    collected_until_ = kNever;
+    deliver(hub_.tell_collected());
 }
 
 void HubHost::deliver(const Hub::Deliveries& deliveries) {
@@ -49,7 +53,12 @@ void HubHost::deliver(const Hub::Deliveries& deliveries) {
             case To::above: routes_.to_above(one.frame); break;
         }
     }
-    if (hub_.has_departures() && departures_at_ == kNever) departures_at_ = monotonic_now() + kDeparturesTogether;
+    if (!hub_.collects_losses() && !hub_.has_departures()) {
+        collected_until_ = kNever;
+        return;
+    }
+    const Nanoseconds longest = hub_.collects_losses() ? kLossesTogether : kDeparturesTogether;
+    if (collected_until_ == kNever || hub_.collects_losses()) collected_until_ = std::min(collected_until_, monotonic_now() + longest);
 }
 
 }  // namespace rollcall::bootstrap

@@ -46,7 +46,7 @@ class HubHost {
     void lose(int rank, std::string how) { deliver(hub_.lose(rank, host_, std::move(how), true)); }
 
     /// When tick() is due.
-    Nanoseconds tick_at() const { return departures_at_; }
+    Nanoseconds tick_at() const { return collected_until_; }
     void tick();
 
   private:
@@ -55,7 +55,7 @@ class HubHost {
     Routes& routes_;
     std::string host_;
     Hub hub_;
-    Nanoseconds departures_at_ = kNever;  // when the hubs below are told which ranks left
+    Nanoseconds collected_until_ = kNever;  // then the other hubs are told what the hub has collected
 };
 
 }  // namespace rollcall::bootstrap

@@ -176,6 +176,7 @@ void Station::command(const Frame& frame) {
             return;
         case FrameType::agent_signal: {
             const int signal = reader.i32();
+            ending_ = ending_ || (signal != SIGSTOP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2);
             look_for_leftovers();
             give_up_tracing();
             node_.signal(signal);
@@ -212,7 +213,7 @@ void Station::report_traced() { report(read(FrameWriter(FrameType::agent_stacks_
 void Station::kill() {
     if (!killing_) look_for_leftovers();
     give_up_tracing();
-    killing_ = true;
+    ending_ = killing_ = true;
     kill_again_ = node_.living() > 0 ? monotonic_now() + kKillAgain : kNever;
     node_.signal(SIGKILL);
 }
@@ -297,13 +298,16 @@ void Station::called(int rank, const Frame& frame) {
     report(read(FrameWriter(FrameType::abort).i32(code).text(why).i32(rank).text(host_).finish()));
 }
 
-void Station::fell_silent(int rank, const std::string& how) { hub_.lose(rank, how); }
+void Station::fell_silent(int rank, const std::string& how) {
+    if (!ending_) hub_.lose(rank, how);
+}
 
 void Station::exited(const Exit& exit) {
     // The exit is reported before the loss. A rank that hears of the loss may fail because of it at once, and the launcher must see the
     // cause first.
     report(read(encode_exit(exit)));
-    if (!exit.how.empty()) hub_.lose(exit.rank, exit.how);
+    // When all ranks were asked to end, their deaths are no news, and each would cost a frame to each host.
+    if (!exit.how.empty() && !ending_) hub_.lose(exit.rank, exit.how);
 }
 
 void Station::input_taken(int rank, std::size_t bytes, bool closed) {

@@ -91,6 +91,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     Leftovers leftovers_;
     Descriptor deaths_;  // signalfd of SIGCHLD
     pid_t tracer_ = -1;
+    bool ending_ = false;  // the ranks were asked to end, or are being killed
     bool killing_ = false;
     Nanoseconds kill_again_;
 };

@@ -1,5 +1,6 @@
 /// \file
 /// Scenarios of requests that are waited for in parts, given up, or have their own deadlines, and of messages whose size is asked for.
+#include <chrono>
 #include <cstdlib>
 #include <optional>
 #include <span>
@@ -7,6 +8,8 @@
 #include <string_view>
 #include <thread>
 #include <vector>
+
+#include <poll.h>
 
 #include "tests/process/ranks/collectives.hpp"
 #include "tests/process/ranks/messages.hpp"
@@ -212,6 +215,7 @@ std::uint64_t size_of_next(const Communicator& world, int from, Tag tag, bool lo
     for (;;) {
         if (const auto size = world.try_next_size(from, tag)) return *size;
         check(std::chrono::steady_clock::now() < until, "no message with tag {} was found", tag);
+        std::this_thread::yield();
     }
 }
 

@@ -1,4 +1,4 @@
-// A hub with connections: what is routed where, when departures are told, and notices that a rank does not take.
+// A hub with connections: what is routed where, what is told together, and notices that a rank does not take.
 #include "bootstrap/hub_host.hpp"
 
 #include <fcntl.h>
@@ -91,11 +91,41 @@ TEST(HubHosts, NotifyOfDeathsAtOnceAndOfDeparturesTogether) {
     EXPECT_TRUE(host.hear_rank(1, frame_from(FrameWriter(FrameType::leave).finish())));
     EXPECT_EQ(host.tick_at(), due);  // the second waits no longer than the first
     EXPECT_TRUE(routes.take().empty());
-    host.lose(2, "died");
+    host.lose(2, "died");  // losses that follow wait for a shorter time
+    const Nanoseconds sooner = host.tick_at();
+    EXPECT_LE(sooner, due);
     EXPECT_EQ(routes.take(), (std::vector{delivery("below", 0, FrameType::loss), delivery("notice", 4, FrameType::notice)}));
     while (host.tick_at() != kNever) host.tick();
-    EXPECT_GE(monotonic_now(), due);
+    EXPECT_GE(monotonic_now(), sooner);
     EXPECT_EQ(routes.take(), std::vector{delivery("below", 0, FrameType::loss)});
+}
+
+TEST(Hubs, OfANodeWhoseRanksLeaveTellItOnce) {
+    Hub hub(4, {1, 2, 3}, {}, false);
+    for (const int rank : {1, 2}) EXPECT_TRUE(hub.lose(rank, "b", "has left the job", false).empty());
+    EXPECT_TRUE(hub.has_departures());
+    const auto told = hub.lose(3, "b", "has left the job", false);
+    EXPECT_FALSE(hub.has_departures());
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_EQ(told[0].to, Hub::Delivery::To::above);
+}
+
+/// When a job fails, many ranks end in the same way.
+TEST(Hubs, LossesOfOneSentenceAreToldTogetherAfterTheFirst) {
+    Hub hub(7, {0}, {{1, 2, 3}, {4, 5, 6}}, true);
+    const auto lose = [&](int rank, const char* how) {
+        Inbox inbox(kLongestAnswer);
+        inbox.append(Hub::encode_loss({{rank}, "b", how, true}, 0));
+        int below = 0;
+        for (const auto& one : hub.hear_below(rank > 3, *inbox.next())) below += one.to == Hub::Delivery::To::below;
+        return below;
+    };
+    EXPECT_EQ(lose(1, "exited with code 1"), 2) << "at once, to each hub";
+    EXPECT_EQ(lose(2, "exited with code 1"), 0);
+    EXPECT_EQ(lose(4, "exited with code 1"), 0);
+    EXPECT_EQ(lose(5, "was killed"), 2) << "another sentence";
+    EXPECT_EQ(hub.tell_collected().size(), 2u) << "one frame for each hub";
+    EXPECT_EQ(lose(6, "exited with code 1"), 2) << "a while later";
 }
 
 std::shared_ptr<const Blob> notice_about(int number) {

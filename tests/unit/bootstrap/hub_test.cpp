@@ -88,7 +88,7 @@ class Tree {
         for (const auto& [way, queue] : moving_) {
             if (!queue.empty()) ways.push_back(way);
         }
-        if (ways.empty()) return false;
+        if (ways.empty()) return tell_collected();
         const auto way = ways[random() % ways.size()];
         const auto frame = moving_[way].front();
         moving_[way].pop_front();
@@ -111,6 +111,16 @@ class Tree {
     }
 
   private:
+    /// As when time has passed. Returns whether there was something to tell.
+    bool tell_collected() {
+        bool any = false;
+        for (std::size_t at = 0; at < hubs_.size(); ++at) {
+            const auto told = hubs_[at].tell_collected();
+            any = any || !told.empty();
+            if (!dead_.contains(static_cast<int>(at))) take(static_cast<int>(at), told);
+        }
+        return any;
+    }
     void take(int at, const Hub::Deliveries& deliveries) {
         for (const auto& one : deliveries) {
             switch (one.to) {
@@ -260,7 +270,7 @@ TEST(Hubs, DeparturesAreToldTogether) {
     inbox.append(Hub::encode_loss({{2}, "b", "has left the job", false}, 0));
     EXPECT_TRUE(hub.hear_below(0, *inbox.next()).empty());
     ASSERT_TRUE(hub.has_departures());
-    const auto told = hub.tell_departures();
+    const auto told = hub.tell_collected();
     EXPECT_FALSE(hub.has_departures());
     ASSERT_EQ(told.size(), 2u);
     inbox.append(*told[1].frame);

@@ -1,13 +1,11 @@
-// Loops over elements. They are compiled once for each kind of processor, and chosen at run time. Functions of the standard library
-// must not be instantiated in the part that is compiled repeatedly: the linker keeps one of the copies, which may be for the wrong
-// processor. Where Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop, which
-// the compiler may vectorise.
+// Loops over elements. They are compiled once for each kind of processor, and chosen at run time. Functions of the standard library must
+// not be instantiated in the part that is compiled repeatedly: the linker keeps one copy, which may be for the wrong processor. Where
+// Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop.
 //
-// Every processor computes the same bits, but for the sign and the payload of a NaN that an arithmetic operator gives: processors, and
-// vectors and scalars of one processor, choose differently which NaN of two they hand on. Minima are comparisons, so that NaNs and zeros
-// are treated alike in all lanes and in any order. No operations are fused (-ffp-contract=off). Halves are converted by operations that are
-// exact, or round as the format does. All of this is done in the mode in which processes start (floating_mode.hpp), in which subnormal
-// numbers are numbers like others.
+// Every processor computes the same bits, but for the sign and the payload of a NaN that an arithmetic operator gives. Minima are
+// comparisons, so that NaNs and zeros are treated alike in all lanes and in any order. No operations are fused (-ffp-contract=off). Halves
+// are converted by operations that are exact, or round as the format does. All of this is done in the mode in which processes start
+// (floating_mode.hpp), in which subnormal numbers are numbers like others.
 #include "collectives/reductions/kernels.hpp"
 
 #include <bit>

@@ -92,8 +92,7 @@ class Implementation final : public SingleCopy, private Sink {
     }
 
     bool release(int peer, Completion& completion) override {
-        const auto fetch = std::find_if(fetches_.begin(), fetches_.end(), [&](const Fetch& one) { return one.completion == &completion; });
-        if (fetch != fetches_.end()) {
+        if (const auto fetch = std::ranges::find(fetches_, &completion, &Fetch::completion); fetch != fetches_.end()) {
             end(*fetch);
             fetches_.erase(fetch);
             return true;

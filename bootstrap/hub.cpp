@@ -281,8 +281,8 @@ void Hub::apply(const Loss& loss, std::uint64_t last, bool own, int except, Deli
     if (!loss.notice) return;
     for (const int rank : fresh.ranks) {
         const auto notice = shared(encode_notice({rank, loss.how}));
-        for (const auto& [own, call] : last_) {
-            if (!lost_.contains(own)) out.push_back({Delivery::To::notice, own, notice});
+        for (const auto& [member, call] : last_) {
+            if (!lost_.contains(member)) out.push_back({Delivery::To::notice, member, notice});
         }
     }
 }

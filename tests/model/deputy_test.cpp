@@ -338,6 +338,7 @@ TEST(Decoupled, ACommunicatorStaysUntilWhatWasHandedOverHasLeft) {
 TEST(Decoupled, WhoWaitsForARankThatHasDestroyedTheCommunicatorIsTold) {
     Simulation simulation(machine(3, 0));
     States states = make_communicator(simulation);
+    ASSERT_TRUE(simulation.engine(0).landing().reserve(simulation.engine(0).landing().budget())) << "the data waits at its senders";
     const AlgorithmEntry& linear = collectives::find_algorithm(OperationKind::gather, "linear");
     std::vector<std::byte> mine(3000);
     std::vector<std::unique_ptr<Operation>> handed_over;
@@ -358,6 +359,7 @@ TEST(Decoupled, WhoWaitsForARankThatHasDestroyedTheCommunicatorIsTold) {
         simulation.engine(2).tick(second * kSecond);
         simulation.network().run();
     }
+    EXPECT_EQ(simulation.engine(1).deputies_under_way(), 1u);
     ASSERT_TRUE(barrier.done());
     ASSERT_TRUE(barrier.error());
     EXPECT_EQ(barrier.error()->failed_rank(), 1);

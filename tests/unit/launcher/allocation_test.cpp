@@ -58,7 +58,8 @@ TEST_F(Allocations, OfSlurm) {
     EXPECT_EQ(found({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", "1(x2)"}, {"SLURM_JOB_CPUS_PER_NODE", "8(x2)"}}),
               "Slurm: a:1 b:1");
     EXPECT_EQ(find_allocation()->agent, kSrun);
-    for (const Host& host : find_allocation()->hosts) EXPECT_TRUE(host.slots_given) << "--per-node may not exceed it";
+    const auto allocation = find_allocation();
+    for (const Host& host : allocation->hosts) EXPECT_TRUE(host.slots_given) << "--per-node may not exceed it";
     EXPECT_TRUE(
         contains(said({{"SLURM_JOB_NODELIST", "a,b"}, {"SLURM_TASKS_PER_NODE", "1"}}), "SLURM_TASKS_PER_NODE: it has numbers for 1 hosts"));
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "2(x"}}), "'2(x' is not a number"));

@@ -194,7 +194,7 @@ TEST(Foresight, ALeaderThatIsAlwaysLateDelaysLikeAnyOtherRank) {
 TEST(Foresight, IsCheapWithManyRanks) {
     const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::allreduce, "clairvoyant");
     for (const int ranks : {64, 65}) {
-        constexpr std::uint64_t kBytes = 64'000, kSegment = 1000;
+        constexpr std::uint64_t kBytes = 8000, kSegment = 1000;
         Times arrivals(static_cast<std::size_t>(ranks), 1000);
         arrivals.back() = 300'000'000;
         Simulation simulation({.ranks = ranks, .model = {}});

@@ -143,8 +143,7 @@ inline constexpr Rule kReduceRules[] = {
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),
      "n - 1 or log2 n whole messages enter the root, or pieces go down a chain in which each rank combines once; the time decides, and how "
-     "long the "
-     "call takes the root's port, for which the next call waits",
+     "long the call takes the root's port, for which the next call waits",
      {},
      &cost::chain_segment,
      {named(kReduceAlgorithms, "pipelined"), named(kReduceAlgorithms, "linear")}},

@@ -196,8 +196,7 @@ class alignas(64) Engine final : public transport::Sink {
     void let_go_if(Unwanted unwanted);
     void let_go_of(const CallKey& call);
     void let_go_of_broken(const CommunicatorState& communicator);
-    /// Drops early messages of communicators that do not exist here and never will.
-    void let_go_of_past();
+    void let_go_of_past();  ///< Of communicators that do not exist here and never will.
     void let_go_of_all();
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
@@ -260,6 +259,7 @@ class alignas(64) Engine final : public transport::Sink {
     void let_go(Deputy& deputy);
     bool has_active(const CommunicatorState& communicator) const;
     void give_up_deputies(const CommunicatorState& communicator);
+    void let_go_of_ended_deputies(const CommunicatorState& communicator);
     void remove_if_idle(CommunicatorState& communicator);
     void deny_uncalled();
 

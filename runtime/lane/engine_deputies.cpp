@@ -322,6 +322,18 @@ void Engine::give_up_deputies(const CommunicatorState& communicator) {
     }
 }
 
+void Engine::let_go_of_ended_deputies(const CommunicatorState& communicator) {
+    if (deputies_.size() == 0) return;
+    std::vector<Deputy*> ended;
+    deputies_.for_each([&](Deputy& deputy) {
+        const Operation& operation = deputy.operation_;
+        if (&operation.communicator_ != &communicator || !communicator.is_broken_at(operation.sequence())) return;
+        if (deputy.has_ended()) ended.push_back(&deputy);
+    });
+    for (Deputy* deputy : ended) deputies_.remove(*deputy);
+    for (Deputy* deputy : ended) let_go(*deputy);
+}
+
 void Engine::retire(std::unique_ptr<CommunicatorState> communicator) {
     CommunicatorState& state = *communicator;
     give_up_deputies(state);

@@ -1,9 +1,7 @@
 // The engine's early messages: where they wait, how they land, and how they are dropped.
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
-#include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -66,15 +64,6 @@ void Engine::let_go_of_broken(const CommunicatorState& communicator) {
     let_go_if([&](const EarlyMessage& early) {
         return early.key.communicator == communicator.group->id && early.key.sequence != 0 && communicator.is_broken_at(early.key.sequence);
     });
-    if (deputies_.size() == 0) return;
-    std::vector<Deputy*> ended;
-    deputies_.for_each([&](Deputy& deputy) {
-        const Operation& operation = deputy.operation_;
-        if (&operation.communicator_ != &communicator || !communicator.is_broken_at(operation.sequence())) return;
-        if (deputy.has_ended()) ended.push_back(&deputy);
-    });
-    for (Deputy* deputy : ended) deputies_.remove(*deputy);
-    for (Deputy* deputy : ended) let_go(*deputy);
 }
 
 void Engine::let_go_of_past() {

@@ -47,6 +47,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     });
     // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.
     let_go_of_broken(communicator);
+    let_go_of_ended_deputies(communicator);
     if (node_)
         node_->withdraw([&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });
     if (tell) announcements_.begin(communicator);

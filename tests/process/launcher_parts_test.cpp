@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
@@ -25,6 +27,32 @@ using rollcall::bootstrap::Frame;
 using rollcall::bootstrap::FrameType;
 using rollcall::bootstrap::FrameWriter;
 
+/// A remote host whose agent is a shell command that writes frames from files, and what it says.
+struct ScriptedHost {
+    /// `script` is executed by sh. It must not contain single quotes.
+    ScriptedHost(const std::string& script, std::chrono::nanoseconds silence) {
+        order.size = 1;
+        order.applications.push_back({{"true"}, {}});
+        order.remote_shell = fmt::format("sh -c '{}' {{host}}", script);
+        order.command = "rollcall";
+        order.silence = silence.count();
+        order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
+        order.hosts.push_back({0, "a", {{0, 0, 0}}, -1});
+        events.said = [this](const Frame& frame) { said.push_back(frame.type); };
+        events.lost = [this](const std::string& how, int) { lost = how; };
+        events.shell_said = [](const std::string&) {};
+        remote.emplace(poller, order, inherited, events);
+    }
+
+    Order order;
+    std::vector<FrameType> said;
+    std::string lost;
+    Remote::Events events;
+    Poller poller;
+    const Inherited inherited;
+    std::optional<Remote> remote;
+};
+
 /// The launcher sees the death of a remote shell before it reads the shell's last output.
 TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     const std::string file = fmt::format("{}/rollcall-parts-words-{}", testing::TempDir(), ::getpid());
@@ -37,29 +65,14 @@ TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
             words.write(reinterpret_cast<const char*>(frame.data()), static_cast<std::streamsize>(frame.size()));
         }
     }
-    Order order;
-    order.size = 1;
-    order.applications.push_back({{"true"}, {}});
-    order.remote_shell = fmt::format("sh -c 'cat {}' {{host}}", file);
-    order.command = "rollcall";
-    order.silence = order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
-    order.hosts.push_back({0, "a", {{0, 0, 0}}, -1});
-
-    std::vector<FrameType> said;
-    std::string lost;
-    Remote::Events events;
-    events.said = [&](const Frame& frame) { said.push_back(frame.type); };
-    events.lost = [&](const std::string& how, int) { lost = how; };
-    events.shell_said = [](const std::string&) {};
-    Poller poller;
-    const Inherited inherited;
-    Remote remote(poller, order, inherited, events);
+    ScriptedHost host("cat " + file, seconds(60));
+    Remote& remote = *host.remote;
     remote.start();
     int status = 0;
     ASSERT_EQ(::waitpid(remote.shell(), &status, 0), remote.shell());
     remote.shell_ended(status);
-    EXPECT_EQ(said, (std::vector<FrameType>{FrameType::agent_output, FrameType::agent_finished}));
-    EXPECT_EQ(lost, "");
+    EXPECT_EQ(host.said, (std::vector<FrameType>{FrameType::agent_output, FrameType::agent_finished}));
+    EXPECT_EQ(host.lost, "");
     EXPECT_TRUE(remote.over());
     ::unlink(file.c_str());
 }
@@ -73,33 +86,17 @@ TEST(LauncherParts, ASilenceCountsOnlyWhenAnAgentIsPrepared) {
     };
     write("-hello", FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish());
     write("-prepared", encode_prepared({}));
-    Order order;
-    order.size = 1;
-    order.applications.push_back({{"true"}, {}});
-    order.remote_shell = fmt::format("sh -c 'cat {0}-hello; sleep 0.5; cat {0}-prepared; exec sleep 1000' {{host}}", file);
-    order.command = "rollcall";
-    order.silence = std::chrono::nanoseconds(milliseconds(100)).count();
-    order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
-    order.hosts.push_back({0, "a", {{0, 0, 0}}, -1});
-
-    std::vector<FrameType> said;
-    std::string lost;
-    Remote::Events events;
-    events.said = [&](const Frame& frame) { said.push_back(frame.type); };
-    events.lost = [&](const std::string& how, int) { lost = how; };
-    events.shell_said = [](const std::string&) {};
-    Poller poller;
-    const Inherited inherited;
-    Remote remote(poller, order, inherited, events);
+    ScriptedHost host(fmt::format("cat {0}-hello; sleep 0.5; cat {0}-prepared; exec sleep 1000", file), milliseconds(100));
+    Remote& remote = *host.remote;
     remote.start();
     const auto limit = Clock::now() + kLimit;
     while (!remote.over() && Clock::now() < limit) {
-        poller.wait(std::min(remote.tick_at(), rollcall::monotonic_now() + rollcall::kMillisecond * 100));
+        host.poller.wait(std::min(remote.tick_at(), rollcall::monotonic_now() + rollcall::kMillisecond * 100));
         remote.tick();
     }
     ::waitpid(remote.shell(), nullptr, 0);
-    EXPECT_EQ(said, std::vector<FrameType>{FrameType::agent_prepared});
-    EXPECT_TRUE(has(lost, "nothing was heard of it for 100ms")) << lost;
+    EXPECT_EQ(host.said, std::vector<FrameType>{FrameType::agent_prepared});
+    EXPECT_TRUE(has(host.lost, "nothing was heard of it for 100ms")) << host.lost;
     for (const char* const name : {"-hello", "-prepared"}) std::filesystem::remove(file + name);
 }
 

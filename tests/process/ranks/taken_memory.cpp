@@ -209,7 +209,7 @@ ROLLCALL_SCENARIO(death_while_memory_is_read) {
     // UCX ends a process when a peer dies while the two are connecting over tcp. So all ranks are connected before.
     std::vector<int> words(static_cast<std::size_t>(scene.size)), others(words.size());
     scene.world.alltoall(words, others, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
-    // It dies when all others have come to the call in which it does.
+    // Rank 1 makes the call in which it dies when all others have left the calls before.
     int word = 0;
     if (!dies) scene.world.send(word, 1);
     for (int rank = 0; dies && rank < scene.size; ++rank)

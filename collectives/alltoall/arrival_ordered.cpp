@@ -21,16 +21,19 @@ namespace rollcall::collectives {
 Task alltoall_arrival_ordered(Operation& op) {
     const int n = op.size(), rank = op.rank();
     std::vector<Pending> receiving(static_cast<std::size_t>(n));
-    for (int i = 1; i < n; ++i) {
-        const int from = (rank + n - i) % n;
-        receiving[static_cast<std::size_t>(from)] = op.receive(from, block_of(op, from), 0);
-    }
+    std::vector<int> landed;  // What is here is only to be copied, for which no other rank waits: last.
+    for (int i = 1; i < n; ++i)
+        if (const int from = (rank + n - i) % n; op.has_arrived() && op.has_landed(from, 0))
+            landed.push_back(from);
+        else
+            receiving[static_cast<std::size_t>(from)] = op.receive(from, block_of(op, from), 0);
     co_await op.arrival();
     for (int i = 1; i < n; ++i)
         if (const int other = (rank + i) % n; !receiving[static_cast<std::size_t>(other)].done()) op.announce_arrival(other);
     // The order is by rank, from this rank on. In the order of arrival, all ranks would begin with the same one.
     co_await serve_as_they_arrive(op, &block_for, Arrived::by_rank);
     co_await copy_own(op, block_of(op, rank), block_for(op, rank));
+    for (const int from : landed) co_await op.receive(from, block_of(op, from), 0);
     co_await op.all_of(receiving);
 }
 

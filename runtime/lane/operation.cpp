@@ -62,16 +62,23 @@ Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step,
     }
 }
 
-bool Operation::is_here(int from, std::uint64_t step) const {
-    const MatchKey key{communicator_.group->id, key_.sequence, ranks_.first_step + step, communicator_.group->world_rank(member(from))};
-    return engine_->early_.find(key) != nullptr;
+const EarlyMessage* Operation::find_early(int from, std::uint64_t step) const {
+    return engine_->early_.find(
+        {communicator_.group->id, key_.sequence, ranks_.first_step + step, communicator_.group->world_rank(member(from))});
+}
+
+bool Operation::is_here(int from, std::uint64_t step) const { return find_early(from, step) != nullptr; }
+
+bool Operation::has_landed(int from, std::uint64_t step) const {
+    const EarlyMessage* const early = find_early(from, step);
+    // The receive of a message of another call tells all ranks of the mismatch, so it must not be put off.
+    return early && early->is_here() && call_.agrees_with(early->call);
 }
 
 Landed Operation::take_landed(int from) {
     const int peer = communicator_.group->world_rank(member(from));
-    EarlyMessage* const early = engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) {
-        return one.key.source == peer && (one.stage == EarlyMessage::Stage::held || one.stage == EarlyMessage::Stage::landed);
-    });
+    EarlyMessage* const early =
+        engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.is_here(); });
     if (!early) return {};
     if (!call_.agrees_with(early->call)) {
         const int whose = alone_ && !has_arrived() ? static_cast<const Deputy*>(on_done_context)->source_ : -1;

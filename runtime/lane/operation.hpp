@@ -5,6 +5,7 @@
 ///   op.send(to, bytes, step), op.receive(from, bytes, step)   start a transfer; `co_await` it, or let it run
 ///   op.all_of(transfers), op.until(predicate)                 wait for several transfers, or for a condition
 ///   op.is_here(from, step)                                    has this peer's data already come?
+///   op.has_landed(from, step)                                 is this peer's data here, so that to receive it is to copy it?
 ///   ListedReceives                            which of many receives have ended (listed_receives.hpp)
 ///   op.has_buffers(), op.take_landed(from)    before this rank's caller has come: what can be passed on without it
 ///   op.has_arrived(), op.predicted_arrival()                  about this rank's own caller: a planned operation begins before it
@@ -120,6 +121,8 @@ class alignas(64) Operation final : public Waitable {
     Pending receive(int from, transport::Bytes bytes, std::uint64_t step);
     /// Whether the message of this step has come, or has begun to come.
     bool is_here(int from, std::uint64_t step) const;
+    /// Whether the message of this step is in memory of this rank. receive() then copies it at once, so an algorithm may send first.
+    bool has_landed(int from, std::uint64_t step) const;
 
     /// Whether the buffers of arguments() are there. They are missing in an algorithm that forwards (AlgorithmEntry::forwards) until its
     /// caller comes.
@@ -271,6 +274,8 @@ class alignas(64) Operation final : public Waitable {
     friend class Pending;
     friend class NodeUse;
     friend FrameArena& arena_of(Operation& operation) noexcept;
+
+    const EarlyMessage* find_early(int from, std::uint64_t step) const;
 
     /// For the engine's table of operations under way.
     struct ByCall {

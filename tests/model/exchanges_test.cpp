@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/blocks.hpp"
+#include "tests/model/decoupled.hpp"
 
 namespace rollcall::model_test {
 namespace {
@@ -206,6 +208,45 @@ TEST(LateRanks, AreNotWaitedForByTheOthersAmongThemselves) {
     for (const std::uint64_t landing : {std::uint64_t{0}, kSufficient})
         EXPECT_GT(HalfLate(algorithm(OperationKind::allgather, "ring"), 8, landing).missing, 0);
     EXPECT_GT(HalfLate(algorithm(OperationKind::alltoall, "pairwise"), 8, 0).missing, 0);
+}
+
+// A late rank finds blocks of other ranks in its memory. All ranks wait for its own blocks, so it sends one before it copies what has come.
+TEST(LateRanks, SendBeforeTheyCopy) {
+    constexpr int kRanks = 4;
+    constexpr std::uint64_t kBytes = 10'000;
+    for (const std::string_view name : {"linear", "arrival_ordered"}) {
+        SCOPED_TRACE(name);
+        Simulation simulation(decoupled::machine(kRanks, 0, false));
+        const AlgorithmEntry& entry = algorithm(OperationKind::alltoall, name);
+        std::vector<std::vector<std::byte>> from, into;
+        std::vector<std::unique_ptr<runtime::Operation>> operations;
+        for (int rank = 0; rank < kRanks; ++rank) {
+            from.emplace_back(kRanks * kBytes, static_cast<std::byte>(rank + 1));
+            into.emplace_back(kRanks * kBytes);
+        }
+        for (int rank = 0; rank < kRanks; ++rank) {
+            const auto r = static_cast<std::size_t>(rank);
+            const auto arguments = collectives::arguments_of(
+                collectives::operation(entry.operation), {.contribution = from[r].data(), .data = into[r].data()}, kBytes, kRanks, false);
+            operations.push_back(std::make_unique<runtime::Operation>(simulation.world(rank), simulation.world(rank).next_sequence++,
+                                                                      collectives::make_call(entry, -1, kBytes, 0), entry.algorithm,
+                                                                      arguments));
+            if (rank == kRanks - 1) simulation.network().run();
+            if (rank < kRanks - 1) simulation.engine(rank).begin(*operations.back());
+        }
+        constexpr int kLate = kRanks - 1;
+        runtime::Engine& late = simulation.engine(kLate);
+        ASSERT_EQ(late.landing().used(), kLate * kBytes);
+        late.begin(*operations[kLate]);
+        EXPECT_GE(late.landing().used(), (kLate - 1) * kBytes) << "no more than a block is copied before the next message";
+        simulation.network().run();
+        for (int rank = 0; rank < kRanks; ++rank) {
+            EXPECT_TRUE(operations[static_cast<std::size_t>(rank)]->done());
+            for (std::size_t source = 0; source < kRanks; ++source)
+                EXPECT_EQ(into[static_cast<std::size_t>(rank)][source * kBytes], static_cast<std::byte>(source + 1));
+        }
+        EXPECT_EQ(late.landing().used(), 0u);
+    }
 }
 
 // The background of late ranks passes on what comes from early ones. Then a late rank's own block goes once round the ring.

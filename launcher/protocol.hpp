@@ -73,8 +73,10 @@ struct JobOrder {
     std::vector<int> input_ranks;  ///< Those that get the launcher's standard input through `input`.
     std::string remote_shell;      ///< For agents below.
     std::string command;           ///< Path of `rollcall` on the hosts.
-    Nanoseconds silence = 0;       ///< After this time without a frame a link is lost.
-    Nanoseconds launch_timeout = 0;
+    /// After this time without a frame a link is lost. Until an agent is prepared, its launcher waits for `launch_timeout` if that is
+    /// longer, as long as the ranks are to start.
+    Nanoseconds silence = 0;
+    Nanoseconds launch_timeout = 0;  ///< Within this time an agent is to answer.
 };
 
 struct Order : JobOrder {

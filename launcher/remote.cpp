@@ -220,7 +220,10 @@ void Remote::said(const Frame& frame) {
         link_->send(encode_order(order_));
         return;
     }
-    if (frame.type == FrameType::agent_prepared && FrameReader(frame.body).i32() == host().index) link_->watch(order_.silence);
+    if (frame.type == FrameType::agent_prepared && FrameReader(frame.body).i32() == host().index) {
+        prepared_ = true;
+        link_->watch(order_.silence);
+    }
     if (frame.type == FrameType::agent_finished) {
         FrameReader reader(frame.body);
         over_ = reader.i32() == host().index;
@@ -324,6 +327,7 @@ void Remote::shell_ended(int status) {
 void Remote::lose(const std::string& how, int code) {
     if (std::exchange(over_, true)) return;
     if (link_) ended_link_ = std::move(link_);
+    start_error_.reset();
     kill_shell();
     events_.lost(how, code);
 }
@@ -337,8 +341,15 @@ void Remote::kill_shell() {
 }
 
 void Remote::give_up_start() {
-    if (connected_ || std::exchange(over_, true)) return;
+    if (over_ || prepared_) return;
+    if (connected_) {
+        // It may hang in its file system, and what it looks for there is not needed any more.
+        if (link_) link_->watch(order_.silence);
+        return;
+    }
+    over_ = true;
     if (link_) ended_link_ = std::move(link_);
+    start_error_.reset();
     kill_shell();
 }
 

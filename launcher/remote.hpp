@@ -81,7 +81,8 @@ class Remote {
     /// The process of the remote shell has ended and was reaped.
     void shell_ended(int status);
     void kill_shell();
-    /// Expects nothing more of an agent that has not answered yet.
+    /// The ranks will not start any more. Expects nothing more of an agent that has not answered yet. One that has answered, but is not
+    /// prepared, counts as lost after the time of silence, as all others do.
     void give_up_start();
 
     /// When tick() is due. `may_start`: or start().
@@ -112,6 +113,7 @@ class Remote {
     std::string shell_text_;    // of its standard error: an unfinished line, or all of it before the agent has answered
     std::string shell_output_;  // of its standard output, before the agent
     bool connected_ = false;
+    bool prepared_ = false;
     bool over_ = false;
     int attempts_ = 0;
     Nanoseconds retry_at_;

@@ -100,6 +100,23 @@ TEST(LauncherParts, ASilenceCountsOnlyWhenAnAgentIsPrepared) {
     for (const char* const name : {"-hello", "-prepared"}) std::filesystem::remove(file + name);
 }
 
+/// The start has failed, so what such an agent looks for is not needed any more.
+TEST(LauncherParts, AFailedStartDoesNotWaitForAnAgentThatHangs) {
+    const std::string file = fmt::format("{}/rollcall-parts-hangs-{}", testing::TempDir(), ::getpid());
+    const auto hello = FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish();
+    std::ofstream(file + "-hello", std::ios::binary)
+        .write(reinterpret_cast<const char*>(hello.data()), static_cast<std::streamsize>(hello.size()));
+    // Host b fails when host a has its order.
+    const std::string a = fmt::format("cat {0}-hello; head -c 1 > {0}-order; exec sleep 1000", file);
+    const std::string b = fmt::format("until test -s {}-order; do sleep 0.01; done; exit 3", file);
+    const std::string shell = fmt::format("sh -c 'if test $0 = a; then {}; else {}; fi' {{host}}", a, b);
+    Launched job({"--hosts", "a,b", "--fanout", "flat", "--silence", "500ms", "--launch-timeout", "1000s", "--agent", shell, "true"});
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(has(result.error, "host b could not be reached")) << result.error;
+    for (const char* const name : {"-hello", "-order"}) std::filesystem::remove(file + name);
+}
+
 /// A rank that is told of a loss may fail at once because of it. The launcher must see the cause before that.
 TEST(LauncherParts, AnAgentTellsTheExitOfARankBeforeItsLoss) {
     Order order;

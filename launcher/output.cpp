@@ -231,11 +231,11 @@ void Output::readable(Source& source) {
     if (!source.pipe || !source.watched) return;
     std::array<char, 65536> chunk;
     const std::size_t most = finishing_ ? std::min(chunk.size(), source.rest) : chunk.size();
-    const ssize_t count = most > 0 ? ::read(source.pipe.get(), chunk.data(), most) : 0;
+    const ssize_t count = ::read(source.pipe.get(), chunk.data(), most);
     if (count > 0) {
         source.hold({chunk.data(), static_cast<std::size_t>(count)});
-        if (finishing_) source.rest -= static_cast<std::size_t>(count);
-        pump(source, false);
+        if (finishing_ && (source.rest -= static_cast<std::size_t>(count)) == 0) close(source);
+        pump(source, !source.pipe);
     } else if (count == 0 || (errno != EAGAIN && errno != EINTR) || (finishing_ && errno == EAGAIN)) {
         close(source);
         pump(source, true);
@@ -373,6 +373,11 @@ void Output::finish() {
         if (source->pipe) source->rest = bytes_in(source->pipe.get());
     }
     for (const auto& source : sources_) {
+        // If its writer still lives, an empty pipe gives no event, now or later.
+        if (source->pipe && source->rest == 0) {
+            close(*source);
+            pump(*source, true);
+        }
         // Read until the pipe is empty, or until its sink takes no more and the poller must run first.
         while (source->pipe && source->watched) readable(*source);
     }

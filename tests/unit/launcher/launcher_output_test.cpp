@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -189,6 +190,33 @@ TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepTheOutputOpen) {
     output.finish();
     EXPECT_TRUE(output.idle());
     EXPECT_TRUE(writer.was_told());
+}
+
+/// As with `| less`: the output is full when the job ends, and is taken later. Then a writer that lives on and is silent gives no events.
+TEST_F(LauncherOutput, ASilentWriterThatCannotBeEndedDoesNotKeepAFullOutputOpen) {
+    const std::string words = "last words\n";
+    std::vector<Descriptor> writers;
+    feed(0, std::string(3 * kPipe, 'L') + "\n");
+    end(0);
+    for (const bool speaks : {false, true}) {
+        int ends[2];
+        ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+        writers.emplace_back(ends[1]);
+        if (speaks) {
+            ASSERT_EQ(::write(ends[1], words.data(), words.size()), static_cast<ssize_t>(words.size()));
+        }
+        output_->add(1 + static_cast<int>(speaks), false, Descriptor(ends[0]));
+    }
+    output_->finish();
+    EXPECT_FALSE(output_->idle());
+    std::string got, more;
+    do {
+        more = written();
+        got += more;
+        poller_.wait(monotonic_now());
+    } while (!more.empty());
+    EXPECT_TRUE(output_->idle());
+    EXPECT_TRUE(got.ends_with("\n" + words));
 }
 
 TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepAnAgent) {

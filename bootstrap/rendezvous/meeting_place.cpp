@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 #include <sys/socket.h>
@@ -44,7 +45,7 @@ MeetingPlace::MeetingPlace(const Key& key, std::string_view host) : names_(kName
     }
 }
 
-MeetingPlace::MeetingPlace(const std::string& name) : names_(kNames) {
+MeetingPlace::MeetingPlace(const std::string& name, Nanoseconds silence) : names_(kNames), silence_(silence) {
     for (std::size_t number = 0; number < kNames; ++number) names_[number].text = fmt::format("{}-{}", name, number);
 }
 
@@ -61,8 +62,7 @@ Descriptor MeetingPlace::connect() {
         Descriptor socket = local_socket();
         if (!at_name(::connect, socket, name.text)) {
             if (errno == EAGAIN) {
-                // The queue is full, so somebody listens there: it is busy, and not silent.
-                name.silent_since = kNever;
+                if (!std::exchange(name.full, true)) name.silent_since = monotonic_now();
                 continue;
             }
             if (errno != ECONNREFUSED) {
@@ -75,6 +75,7 @@ Descriptor MeetingPlace::connect() {
         ucred holder{};
         socklen_t size = sizeof holder;
         const bool known = ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &holder, &size) == 0;
+        name.full = false;
         name.silent_since = kNever;
         name.of_others = !known || holder.uid != ::geteuid();
         if (!name.of_others) return socket;
@@ -101,7 +102,7 @@ Descriptor MeetingPlace::listen() {
         }
         const Nanoseconds moment = monotonic_now();
         name.silent_since = std::min(name.silent_since, moment);
-        if (moment - name.silent_since < kSilence) return Descriptor();
+        if (moment - name.silent_since < (name.full ? kFullFor * silence_ : silence_)) return Descriptor();
     }
     refuse();
 }

@@ -47,6 +47,7 @@ std::uint64_t Hub::decode_loss(std::span<const std::byte> body, Loss& loss) {
 Hub::Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root)
     : size_(size), root_(root), below_(std::move(below)), last_below_(below_.size(), 0) {
     for (const int rank : ranks) last_.emplace(rank, 0);
+    own_left_ = last_.size();
     covers_ = static_cast<int>(last_.size());
     for (auto& hub : below_) {
         covers_ += static_cast<int>(hub.size());
@@ -199,8 +200,7 @@ Hub::Deliveries Hub::lose(int rank, std::string host, std::string how, bool noti
     // The loss is applied here at once and told to the root, which tells all hubs. This hub hears of it again, and knows it then.
     if (!root_ && notice) out.push_back({Delivery::To::above, 0, shared(encode_loss(loss, last))});
     apply(loss, last, true, -1, out);
-    const bool is_last = std::all_of(last_.begin(), last_.end(), [&](const auto& own) { return lost_.contains(own.first); });
-    if (!root_ && is_last) {
+    if (!root_ && own_left_ == 0) {
         const auto collected = tell_collected();
         out.insert(out.end(), collected.begin(), collected.end());
     }
@@ -254,6 +254,7 @@ void Hub::apply(const Loss& loss, std::uint64_t last, bool own, int except, Deli
     Loss fresh{{}, loss.host, loss.how, loss.notice};
     for (const int rank : loss.ranks) {
         if (!lost_.insert(rank).second) continue;
+        own_left_ -= last_.count(rank);
         fresh.ranks.push_back(rank);
         if (gone_.empty() || last < gone_.back().last) {
             gone_.push_back({last, rank,

@@ -122,6 +122,7 @@ class Hub {
     bool root_;
     int covers_ = 0;                         // ranks at and below this hub
     std::map<int, std::uint64_t> last_;      // of this node's ranks: their last call
+    std::size_t own_left_ = 0;               // of this node's ranks: how many are not lost
     std::vector<std::vector<int>> below_;    // in rising order
     std::vector<std::uint64_t> last_below_;  // of each hub below: its last contribution
     std::map<std::uint64_t, Round> rounds_;

@@ -124,7 +124,8 @@ void Door::count(const std::string& why) {
 
 std::string Door::trouble() const {
     std::string text;
-    if (dropped_ > 0) text += fmt::format("; {} connections were dropped (last: {})", dropped_, last_drop_);
+    if (dropped_ > 0)
+        text += fmt::format("; {} {} dropped (last: {})", dropped_, dropped_ == 1 ? "connection was" : "connections were", last_drop_);
     if (!accept_failure_.empty()) text += fmt::format("; connections could not be accepted: {} (ulimit -n)", accept_failure_);
     return text;
 }

@@ -126,7 +126,9 @@ void Handout::give_up() const {
                                first.size() < door.askers.size() ? ", ..." : "");
     }
     std::string why;
-    if (dropped_ > 0) why += fmt::format("; {} connections were refused (last: {})", dropped_, last_drop_);
+    if (dropped_ > 0) {
+        why += fmt::format("; {} {} refused (last: {})", dropped_, dropped_ == 1 ? "connection was" : "connections were", last_drop_);
+    }
     if (!accept_failure_.empty()) why += fmt::format("; connections could not be accepted: {} (ulimit -n)", accept_failure_);
     throw Error(ErrorCode::timeout,
                 fmt::format("not all processes of Slurm's step {} have asked for its invitation in time; missing are: {}{}; start the job "

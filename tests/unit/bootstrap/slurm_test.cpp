@@ -233,7 +233,7 @@ TEST(Handout, WhoWasRefusedIsSaidAtTheDeadlineWithWhy) {
         EXPECT_NE(text.find(part), std::string::npos) << text;
     };
     const Descriptor other_job = asks(key, "7.3");
-    says("1 connections were refused (last: it asked for another job");
+    says("1 connection was refused (last: it asked for another job");
     const Descriptor other_key = asks(Key::random(), "7.2");
     says("2 connections were refused (last: its question cannot be read: it is not sealed");
 }

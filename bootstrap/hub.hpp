@@ -6,9 +6,9 @@
 /// when all of it has come. The root answers, and the answer goes down. A job of one node is a root without hubs
 /// below.
 ///
-/// Every hub is told of losses. A rank makes its collective calls in order. So "rank 5 is lost, its last call was
-/// number 6" is all that a hub needs to know to fail call 7 and later calls at once: it answers its own ranks without
-/// asking another hub.
+/// Every hub is told of losses, unless all ranks of the job are being ended: then the launcher tells its hubs no more
+/// of them. A rank makes its collective calls in order. So "rank 5 is lost, its last call was number 6" is all that a
+/// hub needs to know to fail call 7 and later calls at once: it answers its own ranks without asking another hub.
 ///
 /// Example: hub A is the root and has ranks 0 and 1; hub B is below it and has ranks 2 and 3. In barrier 1, ranks 2
 /// and 3 call, and B sends up a contribution of two ranks. Ranks 0 and 1 call, and A has all contributions. It sends

@@ -194,6 +194,31 @@ TEST(OfiReads, NeedNoHelpWhereTheProviderRightlySaysSo) {
     EXPECT_TRUE(alone("verbs;ofi_rxm", FI_PROGRESS_MANUAL));
 }
 
+// psm2 and psm3 make no progress while nobody waits in libfabric.
+TEST(OfiDescriptors, AreUsedOnlyWhereTheyAreRung) {
+    const auto used = [](const char* provider) {
+        const transport::ofi::Info info(transport::ofi::library().dupinfo(nullptr));
+        info->fabric_attr->prov_name = ::strdup(provider);
+        return transport::ofi::has_descriptor(*info);
+    };
+    EXPECT_TRUE(used("verbs;ofi_rxm"));
+    EXPECT_TRUE(used("tcp"));
+    EXPECT_FALSE(used("psm2"));
+    EXPECT_FALSE(used("psm3"));
+}
+
+TEST(OfiProviders, MoreRanksThanSharedMemoryConnectsUseTheNetwork) {
+    transport::TransportOptions options;
+    options.size = options.local_size = 256;
+    EXPECT_TRUE(transport::ofi::choose(options).shared_memory);
+    options.size = options.local_size = 257;
+    const transport::ofi::Providers many = transport::ofi::choose(options);
+    EXPECT_FALSE(many.shared_memory);
+    EXPECT_TRUE(many.network);
+    options.ofi_provider = "shm";
+    EXPECT_THROW(transport::ofi::choose(options), Error);
+}
+
 }  // namespace
 }  // namespace rollcall::test
 #endif

@@ -66,13 +66,24 @@ std::string names_of(const TransportOptions& options) {
     return names;
 }
 
+// opx has reads whether it is asked for them or not.
+void without_reads(fi_info& info) {
+    constexpr std::uint64_t kAccess = FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
+    info.caps &= ~kAccess;
+    info.tx_attr->caps &= ~kAccess;
+    info.rx_attr->caps &= ~kAccess;
+    info.domain_attr->caps &= ~kAccess;
+}
+
 Info network(const TransportOptions& options, const Places& places, std::string_view provider) {
     for (const bool reads : {true, false}) {
         if (reads && options.ofi_reads == "no") continue;
         Info all = ask(provider, reads);
         if (reads && all && !reads_end(*all)) continue;
         Info chosen = all ? on_interface(std::move(all), options, places) : nullptr;
-        if (chosen && (!reads || options.ofi_reads == "always" || reads_alone(*chosen))) return chosen;
+        if (!chosen || (reads && options.ofi_reads != "always" && !reads_alone(*chosen))) continue;
+        if (!reads) without_reads(*chosen);
+        return chosen;
     }
     return nullptr;
 }
@@ -109,7 +120,8 @@ bool reads_end(const fi_info& info) {
 
 bool has_descriptor(const fi_info& info) {
     const std::string_view provider = info.fabric_attr->prov_name;
-    return provider != kSharedMemory && !provider.starts_with("net");
+    // psm2 and psm3 have no thread that makes progress unless somebody waits in libfabric, so nothing rings their descriptor.
+    return provider != kSharedMemory && !provider.starts_with("net") && !provider.starts_with("psm2") && !provider.starts_with("psm3");
 }
 
 Info ask(std::string_view provider, bool reads) {
@@ -155,6 +167,11 @@ Providers choose(const TransportOptions& options) {
                 throw Error(ErrorCode::transport,
                             "ROLLCALL_OFI_PROVIDER=shm, but the job is on several hosts, and shared memory reaches only this one: unset "
                             "it, or name the provider of a network (tcp)");
+            if (options.local_size > kMostRanksOfSharedMemory)
+                throw Error(ErrorCode::transport,
+                            fmt::format("ROLLCALL_OFI_PROVIDER=shm, but libfabric's shared memory connects at most {} ranks, and {} are on "
+                                        "this host: unset it, or name the provider of a network (tcp)",
+                                        kMostRanksOfSharedMemory, options.local_size));
             check_shared_memory(options, true);
             chosen.shared_memory = ask(kSharedMemory);
             if (chosen.shared_memory) return chosen;
@@ -166,7 +183,8 @@ Providers choose(const TransportOptions& options) {
                                 "`rollcall info` shows those it has",
                                 named, options.interfaces.empty() ? "" : " on ", names_of(options)));
     }
-    if (options.local_size > 1 || one_host) {
+    // More ranks of a host than its shared memory connects use the network.
+    if ((options.local_size > 1 || one_host) && options.local_size <= kMostRanksOfSharedMemory) {
         check_shared_memory(options, false);
         chosen.shared_memory = ask(kSharedMemory);
     }

@@ -12,6 +12,8 @@
 namespace rollcall::transport::ofi {
 
 inline constexpr std::string_view kSharedMemory = "shm";
+/// Its table of addresses has room for so many (SMR_MAX_PEERS in libfabric).
+inline constexpr int kMostRanksOfSharedMemory = 256;
 
 /// The providers between hosts, from the most to the least wanted. Networks that move memory by themselves come first, and among them the
 /// native providers before verbs: on Omni-Path (opx, psm2) verbs is slow. psm3 is taken on RDMA devices only. The user can name other

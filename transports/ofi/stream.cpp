@@ -49,15 +49,18 @@ Endpoint::Sent Stream::lend(Packet* packet, std::size_t size) {
     const Numbers numbers{number | std::uint64_t{last_loan_} << 32, size};
     std::byte words[sizeof(Prefix) + sizeof numbers];
     const Endpoint::Sent result = endpoint_->inject(words, begin(words, Kind::lent, &numbers, {}), to_);
-    if (result == Endpoint::Sent::yes) lent_.push_back(packet);
+    if (result == Endpoint::Sent::yes) {
+        packet->next = nullptr;
+        (lent_ ? last_lent_->next : lent_) = packet;
+        last_lent_ = packet;
+    }
     return result;
 }
 
 unsigned Stream::take_back() {
     unsigned taken = 0;
-    for (; !lent_.empty() && lent_.front()->slot->loan.load(std::memory_order_acquire) == 0; ++taken) {
-        endpoint_->give_back(lent_.front());
-        lent_.pop_front();
+    for (; lent_ && lent_->slot->loan.load(std::memory_order_acquire) == 0; ++taken) {
+        endpoint_->give_back(std::exchange(lent_, lent_->next));
         arrived();
     }
     return taken;
@@ -172,7 +175,7 @@ unsigned Stream::pump(Requests& requests) {
         ++happened;
         if (Request* const last = std::exchange(stuck_end_of_, nullptr)) requests.end(last, Outcome::ok);
     }
-    for (std::deque<Request*>* queue : {&messages_, &data_}) {
+    for (std::list<Request*>* queue : {&messages_, &data_}) {
         const std::size_t most =
             queue == &messages_ ? kMessagesUnderWay : std::min(kDataUnderWay, kDataBytesUnderWay / endpoint_->packet_bytes());
         while (!queue->empty() && !stuck_ && under_way_ < most && failure_.empty()) {
@@ -198,15 +201,15 @@ unsigned Stream::pump(Requests& requests) {
 void Stream::shut(Requests& requests) {
     if (stuck_) endpoint_->give_back(std::exchange(stuck_, nullptr));
     if (stuck_end_of_) requests.drop(std::exchange(stuck_end_of_, nullptr));
-    for (Packet* packet : std::exchange(lent_, {})) {
-        packet->slot->loan.store(0, std::memory_order_relaxed);
-        endpoint_->give_back(packet);
+    while (lent_) {
+        lent_->slot->loan.store(0, std::memory_order_relaxed);
+        endpoint_->give_back(std::exchange(lent_, lent_->next));
         arrived();
     }
     endpoint_->write_off(peer_);
     under_way_ = 0;
     reads_.clear();
-    for (std::deque<Request*>* queue : {&messages_, &data_})
+    for (std::list<Request*>* queue : {&messages_, &data_})
         for (Request* request : std::exchange(*queue, {}))
             if (request->kind != Kind::offer) requests.drop(request);
 }

@@ -2,7 +2,7 @@
 /// The packets that go out to one peer.
 #pragma once
 
-#include <deque>
+#include <list>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,7 +39,7 @@ class Stream {
     Endpoint* reader() const { return endpoint_->can_read() ? endpoint_ : nullptr; }
     /// Sends as much as there is room for. Requests that have left end in `requests`; offers wait for their answer.
     unsigned pump(Requests& requests);
-    bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty() || !lent_.empty(); }
+    bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty() || lent_; }
     bool is_quiet() const { return !has_work() && under_way_ == 0; }
 
     /// The provider has given a packet back.
@@ -67,12 +67,14 @@ class Stream {
     Neighbour* neighbour_ = nullptr;
     fi_addr_t to_ = FI_ADDR_UNSPEC;
     int rank_ = -1, peer_ = -1;
-    std::deque<Request*> messages_, data_;
-    std::deque<Request*> reads_;  ///< Fetches that wait for room to read.
-    Packet* stuck_ = nullptr;     ///< A packet for which the provider had no room.
+    // Lists, which take no memory while they are empty: a process has a stream for each other one.
+    std::list<Request*> messages_, data_;
+    std::list<Request*> reads_;  ///< Fetches that wait for room to read.
+    Packet* stuck_ = nullptr;    ///< A packet for which the provider had no room.
     std::size_t stuck_size_ = 0;
     Request* stuck_end_of_ = nullptr;  ///< The request whose last packet is `stuck_`, or null.
-    std::deque<Packet*> lent_;         ///< Packets in slots that the peer has not read yet, in the order of their sending.
+    Packet* lent_ = nullptr;           ///< The first one in slots that the peer has not read yet, in the order of their sending.
+    Packet* last_lent_ = nullptr;      ///< Valid while there is a first one.
     std::uint32_t last_loan_ = 0;
     std::uint16_t next_number_ = 0;  ///< Prefix::number of the next packet.
     std::size_t under_way_ = 0;

@@ -54,22 +54,12 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
       state(*owned_state),
       shares_boards(process->share_boards(*state.group)),
       shares_node(process->share_node(*state.group)),
-      conditions(conditions_of_calls()),
+      conditions(collectives::conditions_of(
+          process->settings(), {.boards = shares_boards, .node_memory = shares_node, .several_nodes = state.group->nodes != nullptr})),
       nodes(state.group->nodes ? static_cast<int>(state.group->nodes->members.size()) : 0),
       largest_group(extent_of_groups()) {
     state.clock = clock.get();
     process->lane().as_owner([&](runtime::Engine& engine) { engine.add(state); });
-}
-
-collectives::Conditions Communicator::Implementation::conditions_of_calls() const {
-    using collectives::Condition;
-    collectives::Conditions has = collectives::kUsual;
-    if (process->settings().landing_bytes == 0) has = has.without(Condition::landing);
-    if (process->decouples()) has = has.with(Condition::background);
-    if (shares_boards) has = has.with(Condition::shared_boards);
-    if (shares_node) has = has.with(Condition::node_memory);
-    if (state.group->nodes) has = has.with(Condition::several_nodes);
-    return has;
 }
 
 Communicator::Implementation::Extent Communicator::Implementation::extent_of_groups() const {

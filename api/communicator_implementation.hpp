@@ -181,7 +181,6 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     mutable std::array<std::array<LastCall, 2>, kOperationKinds> last_calls;
 
   private:
-    collectives::Conditions conditions_of_calls() const;
     Extent extent_of_groups() const;
 };
 

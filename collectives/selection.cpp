@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
-#include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "runtime/lane/publication.hpp"
 
@@ -54,6 +53,16 @@ std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t c
     const std::size_t found = fastest(rule, situation);
     chosen.store(static_cast<std::uint8_t>(found + 1), std::memory_order_relaxed);
     return found;
+}
+
+Conditions conditions_of(const Settings& settings, const InCommon& common) noexcept {
+    Conditions has = kUsual;
+    if (settings.landing_bytes == 0) has = has.without(Condition::landing);
+    if (settings.decouples()) has = has.with(Condition::background);
+    if (common.boards) has = has.with(Condition::shared_boards);
+    if (common.node_memory) has = has.with(Condition::node_memory);
+    if (common.several_nodes) has = has.with(Condition::several_nodes);
+    return has;
 }
 
 Conditions conditions_of(const Combiner& combiner, Conditions has, std::uint64_t bytes) noexcept {
@@ -118,7 +127,8 @@ std::string reason(const Situation& situation, const Selection& selection) {
     return text;
 }
 
-std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room) {
+std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room,
+                          std::uint64_t longest) {
     if (!situation.has.contains(Condition::background)) return {};
     const auto only_contributes = [&](bool is_root) {
         const auto writes = [&](const Operand& operand) { return operand.is_written(is_root) && !includes(operand.only_copies, is_root); };
@@ -133,6 +143,9 @@ std::string stay_or_leave(const OperationRow& row, const Situation& situation, c
     const std::string_view who = is_root ? "the root" : "a rank that only contributes";
     const std::string copy = format_duration(copies * 1e-9), stay = format_duration(waits * 1e-9);
     if (copies > waits) return fmt::format("{} waits until its data has left ({}), because a copy would take {}", who, stay, copy);
+    if (bytes > static_cast<double>(longest))
+        return fmt::format("{} waits until its data has left ({}), because a copy of it would be longer than ROLLCALL_LANDING_LONGEST", who,
+                           stay);
     if (bytes > static_cast<double>(room))
         return fmt::format(
             "{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES", who,

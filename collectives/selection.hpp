@@ -8,6 +8,7 @@
 #include <string>
 
 #include "collectives/catalogue.hpp"
+#include "foundation/settings.hpp"
 
 namespace rollcall::collectives {
 
@@ -50,6 +51,14 @@ struct Selection {
     const Rule* compared = nullptr;
 };
 
+/// What the ranks of a communicator have in common.
+struct InCommon {
+    bool boards = false;         ///< Condition::shared_boards
+    bool node_memory = false;    ///< Condition::node_memory
+    bool several_nodes = false;  ///< Condition::several_nodes
+};
+/// The conditions of calls in a communicator of a job with these settings.
+Conditions conditions_of(const Settings& settings, const InCommon& common) noexcept;
 /// The conditions that remain of `has` when elements are combined with this combiner. `bytes`: the size of all elements of a rank.
 Conditions conditions_of(const Combiner& combiner, Conditions has, std::uint64_t bytes = kAnyBytes) noexcept;
 /// Those that remain in a call.
@@ -78,8 +87,10 @@ std::uint64_t segment_of(const Selection& selection, const Situation& situation,
 std::string reason(const Situation& situation, const Selection& selection);
 
 /// Whether a rank that only contributes data leaves it to the background thread, and why: "the root leaves after a copy (84.0 us), because
-/// it would wait for 852 us". Empty where that is not compared. `room`: how many bytes may be copied.
-std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room);
+/// it would wait for 852 us". Empty where that is not compared. `room`: how many bytes may be copied; `longest`: how many
+/// ROLLCALL_LANDING_LONGEST allows.
+std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room,
+                          std::uint64_t longest = ~std::uint64_t{0});
 
 /// "broadcast of 8 bytes to 8 ranks: linear, because: ..."
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection);

@@ -14,13 +14,10 @@
 #include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
-#include "runtime/lane/peers.hpp"
+#include "runtime/limits.hpp"
 
 namespace rollcall::command {
 namespace {
-
-using collectives::Condition;
-using collectives::Conditions;
 
 /// Where the ranks of a call are.
 enum class Place { one_node, several_nodes, own_nodes };
@@ -29,15 +26,12 @@ constexpr std::pair<Place, std::string_view> kPlaces[] = {
 /// How many "several nodes" are, where it matters. With two groups, each of them is on as many.
 constexpr int kSeveral = 2;
 
-// As for a communicator of a job (api/communicator.cpp), where ranks of a node can share memory.
-Conditions conditions(const Settings& settings, Place place) {
-    Conditions has = collectives::kUsual;
-    if (settings.landing_bytes == 0) has = has.without(Condition::landing);
-    if (settings.landing_bytes > 0 && settings.decouple != "no") has = has.with(Condition::background);
-    const bool has_node_memory = settings.landing_bytes > 0 && settings.node_memory != "no";
-    if (place == Place::one_node) has = has.with(Condition::shared_boards);
-    if (place == Place::own_nodes || !has_node_memory) return has;
-    return has.with(place == Place::one_node ? Condition::node_memory : Condition::several_nodes);
+/// As for a communicator of a job with as many ranks, where ranks of a node can share memory.
+collectives::Conditions conditions(const Settings& settings, Place place, int ranks) {
+    const bool share_node = place != Place::own_nodes && runtime::may_share_node(settings, ranks);
+    return collectives::conditions_of(settings, {.boards = place == Place::one_node,
+                                                 .node_memory = share_node && place == Place::one_node,
+                                                 .several_nodes = share_node && place == Place::several_nodes});
 }
 
 const collectives::OperationRow& row_of(const std::string& operation) {
@@ -48,11 +42,6 @@ const collectives::OperationRow& row_of(const std::string& operation) {
             names.push_back(name(row.kind));
         }
     throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
-}
-
-/// Longer messages may be left to the background thread.
-std::uint64_t longest_eager(const Settings& settings) {
-    return settings.eager_bytes == kAutomaticBytes ? kEagerBytes : settings.eager_bytes;
 }
 
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
@@ -81,7 +70,7 @@ void explain(const Explained& asked, output::Format format) {
             for (const std::uint64_t bytes : sizes) {
                 collectives::Situation situation{.bytes = bytes,
                                                  .ranks = static_cast<int>(ranks),
-                                                 .has = conditions(settings, place),
+                                                 .has = conditions(settings, place, static_cast<int>(ranks)),
                                                  .nodes = place == Place::several_nodes ? kSeveral : 0,
                                                  .costs = &costs};
                 if (is_between_groups(row.kind)) divide(situation, row);
@@ -92,10 +81,11 @@ void explain(const Explained& asked, output::Format format) {
                 const std::uint64_t segment = collectives::segment_of(chosen, situation, settings.segment_bytes);
                 std::string because = collectives::reason(situation, chosen);
                 std::string own_part;
-                if (bytes > longest_eager(settings)) {
-                    const std::uint64_t room = runtime::landing_budget_for(settings.landing_bytes, static_cast<int>(ranks)) / 2;
-                    own_part = collectives::stay_or_leave(row, situation, *chosen.entry, room);
-                }
+                // Shorter messages are sent at once.
+                if (bytes > runtime::eager_limits(settings).usual)
+                    own_part =
+                        collectives::stay_or_leave(row, situation, *chosen.entry, runtime::most_kept(settings, static_cast<int>(ranks)),
+                                                   runtime::longest_landing(settings));
                 if (!own_part.empty()) because += "; " + own_part;
                 const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
                 table.add({{"ranks", ranks},

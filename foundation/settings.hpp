@@ -19,8 +19,6 @@ inline constexpr std::array<std::string_view, 2> kTransportNames = {"ucx", "ofi"
 
 /// The value of a size that Rollcall chooses itself (`auto`).
 inline constexpr std::uint64_t kAutomaticBytes = ~std::uint64_t{0};
-/// What ROLLCALL_EAGER_BYTES=auto means, except for messages over TCP.
-inline constexpr std::uint64_t kEagerBytes = 8 << 10;
 
 enum class ProgressMode { thread, host };
 enum class ProgressBind { application, none };
@@ -68,6 +66,10 @@ struct Settings {
     /// One sentence for each variable that begins with ROLLCALL_, is not a setting, and is therefore ignored. One process of a job logs
     /// them.
     std::vector<std::string> warnings;
+
+    /// Whether a rank's part in a collective call may begin before its caller comes and go on after its caller has left. This needs landing
+    /// memory.
+    bool decouples() const noexcept { return decouple != "no" && landing_bytes > 0; }
 
     /// Reads the environment. Throws Error{invalid_setting}, with one line that lists the allowed values, for a value that is not allowed.
     /// Throws the same error for a variable whose name is a misspelt setting. Other unknown names are reported in `warnings`. Some names

@@ -12,6 +12,7 @@
 #include "foundation/log.hpp"
 #include "runtime/card.hpp"
 #include "runtime/clock/host_clock.hpp"
+#include "runtime/limits.hpp"
 #include "runtime/topology/binding.hpp"
 #include "transports/catalogue.hpp"
 #include "transports/process_memory.hpp"
@@ -63,17 +64,6 @@ IdlePolicy policy_of(const Settings& settings, bool crowded, bool woken_by_kerne
     return policy;
 }
 
-// A message that travels with its header is copied at the receiver. The alternative asks the receiver first. Over shared memory and RDMA
-// the question is cheap. Over TCP it takes as long as 64 KiB at 1 Gbit/s take, or longer where the receiver sleeps.
-constexpr std::uint64_t kEagerBytesOverTcp = 64 << 10;
-
-void set_eager_bytes(Engine::Options& options, const Settings& settings) {
-    const bool automatic = settings.eager_bytes == kAutomaticBytes;
-    const std::uint64_t limit = settings.landing_longest ? settings.landing_longest : kAutomaticBytes;
-    options.eager_bytes = std::min(automatic ? kEagerBytes : settings.eager_bytes, limit);
-    options.eager_bytes_over_tcp = std::min(automatic ? kEagerBytesOverTcp : settings.eager_bytes, limit);
-}
-
 }  // namespace
 
 std::uint64_t slots_of(const Settings& settings, int size) {
@@ -118,11 +108,13 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_options.rank = place.rank;
     engine_options.size = place.size;
     engine_options.landing_bytes = settings_.landing_bytes;
-    engine_options.landing_longest = settings_.landing_longest;
-    set_eager_bytes(engine_options, settings_);
+    engine_options.landing_longest = longest_landing(settings_);
+    const EagerLimits eager = eager_limits(settings_);
+    engine_options.eager_bytes = eager.usual;
+    engine_options.eager_bytes_over_tcp = eager.over_tcp;
     engine_options.mismatch_probe = settings_.mismatch_probe;
     engine_options.algorithm_name = algorithm_name;
-    if (decouples()) engine_options.find_part_alone = find_part_alone;
+    if (settings_.decouples()) engine_options.find_part_alone = find_part_alone;
     engine_options.hosts.assign(static_cast<std::size_t>(place.size), place.host);
     engine_options.trace = true;
     engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options);

@@ -75,9 +75,6 @@ class Process : public std::enable_shared_from_this<Process> {
     const bootstrap::Place& place() const { return bootstrap_->place(); }
     bootstrap::Bootstrap& bootstrap() { return *bootstrap_; }
     const Settings& settings() const { return settings_; }
-    /// Whether a rank's part in a collective call may begin before its caller comes and go on after its caller has left
-    /// (ROLLCALL_DECOUPLE). This needs landing memory.
-    bool decouples() const noexcept { return settings_.decouple != "no" && settings_.landing_bytes > 0; }
     /// The transport that carries messages.
     transport::Transport& transport() { return *transports_.front(); }
     Engine& engine() { return *engine_; }

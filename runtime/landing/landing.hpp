@@ -65,6 +65,8 @@ class Landing {
     bool could_hold(std::uint64_t size) const noexcept { return size <= longest_ && charge(size) <= budget_; }
     bool fits_now(std::uint64_t size) const noexcept { return charge(size) <= budget_ - used_; }
     std::uint64_t budget() const noexcept { return budget_; }
+    /// How much of a budget may hold data that callers leave behind. The other half remains for early messages.
+    static constexpr std::uint64_t most_kept(std::uint64_t budget) noexcept { return budget / 2; }
     std::uint64_t used() const noexcept { return used_; }
     std::uint64_t peak() const noexcept { return peak_; }
     /// The number of bytes kept for the next early messages. With the used bytes it stays within the budget, apart from the rounding of one

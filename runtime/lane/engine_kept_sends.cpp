@@ -64,7 +64,7 @@ void KeptSend::ended() noexcept {
 }
 
 bool Engine::may_keep(std::uint64_t bytes) noexcept {
-    const auto has_room = [&] { return landing_.used() + bytes <= landing_.budget() / 2; };
+    const auto has_room = [&] { return landing_.used() + bytes <= Landing::most_kept(landing_.budget()); };
     if (!landing_.could_hold(bytes)) return false;
     if (!has_room()) landing_.reclaim();
     if (waiting_head_) land_waiting();

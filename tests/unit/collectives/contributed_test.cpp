@@ -14,9 +14,9 @@ constexpr Conditions kGoesOn = kUsual.with(Condition::background);
 constexpr Costs kFast{.network_latency = 2'000, .network_gap = 200, .network_mebibyte = 42'000};
 
 std::string said(OperationKind kind, std::string_view name, int ranks, const Costs& costs = kFast, Conditions has = kGoesOn,
-                 std::uint64_t room = 64 << 20) {
+                 std::uint64_t room = 64 << 20, std::uint64_t longest = 64 << 20) {
     const Situation situation{.bytes = 1 << 20, .ranks = ranks, .has = has, .costs = &costs};
-    return stay_or_leave(operation(kind), situation, find_algorithm(kind, name), room);
+    return stay_or_leave(operation(kind), situation, find_algorithm(kind, name), room, longest);
 }
 
 TEST(Contributed, IsWhatLeavesOnceOrOftenOrInAQueue) {
@@ -47,6 +47,20 @@ TEST(Contributed, IsNotCopiedWhereThereIsNoRoom) {
     EXPECT_EQ(
         said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, (16 << 20) - 1),
         "the root waits until its data has left (12.6 ms), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES");
+    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, 16 << 20, (16 << 20) - 1),
+              "the root waits until its data has left (12.6 ms), because a copy of it would be longer than ROLLCALL_LANDING_LONGEST");
+}
+
+TEST(Contributed, MayBeLeftWhereTheSettingsAllowIt) {
+    Settings settings;
+    EXPECT_EQ(conditions_of(settings, {}), kUsual.with(Condition::background));
+    EXPECT_EQ(conditions_of(settings, {.boards = true, .node_memory = true}), kGoesOn | Condition::shared_boards | Condition::node_memory);
+    EXPECT_EQ(conditions_of(settings, {.several_nodes = true}), kGoesOn | Condition::several_nodes);
+    settings.decouple = "no";
+    EXPECT_EQ(conditions_of(settings, {}), kUsual);
+    settings.decouple = "auto";
+    settings.landing_bytes = 0;
+    EXPECT_EQ(conditions_of(settings, {}), kUsual.without(Condition::landing));
 }
 
 TEST(Contributed, NothingIsSaidWhereNothingIsCompared) {

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <charconv>
-
 #include <rollcall/error.hpp>
+
+#include "foundation/number.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -20,12 +20,9 @@ namespace {
 }
 
 int parse_descriptor(std::string_view number) {
-    int descriptor = -1;
-    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), descriptor);
-    if (error != std::errc() || end != number.data() + number.size() || descriptor < 0) {
-        unusable(number, "its value is not a descriptor number");
-    }
-    return descriptor;
+    const auto descriptor = number_of_text<int>(number);
+    if (!descriptor || *descriptor < 0) unusable(number, "its value is not a descriptor number");
+    return *descriptor;
 }
 
 }  // namespace

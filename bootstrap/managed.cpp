@@ -1,11 +1,13 @@
 #include "bootstrap/managed.hpp"
 
-#include <charconv>
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
 #include <thread>
 #include <utility>
+
+#include "foundation/number.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -38,10 +40,7 @@ void Managed::abort(int code, std::string_view why) noexcept {
 int number_in_environment(const char* variable) {
     const char* const text = std::getenv(variable);
     if (!text) return -1;
-    const std::string_view digits = text;
-    int value = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() && value >= 0 ? value : -1;
+    return std::max(number_of_text<int>(text).value_or(-1), -1);
 }
 
 }  // namespace rollcall::bootstrap

@@ -21,6 +21,7 @@
 #include <rollcall/error.hpp>
 
 #include "foundation/file.hpp"
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 
 namespace rollcall::inline foundation {
@@ -223,9 +224,10 @@ bool parse_network(std::string_view text, NetAddress& network) {
     }
     network.prefix = bits(network);
     if (slash == std::string_view::npos) return true;
-    const auto length = text.substr(slash + 1);
-    const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), network.prefix);
-    return error == std::errc{} && end == length.data() + length.size() && network.prefix >= 0 && network.prefix <= bits(network);
+    const auto length = number_of_text<int>(text.substr(slash + 1));
+    if (!length || *length < 0 || *length > bits(network)) return false;
+    network.prefix = *length;
+    return true;
 }
 
 std::vector<Interface> list_interfaces() {

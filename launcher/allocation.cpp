@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -11,6 +10,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 
 namespace rollcall::launcher {
@@ -33,12 +33,9 @@ const char* text_of(const char* variable) {
 }
 
 int number(const char* variable, std::string_view text) {
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < 1) {
-        refuse(variable, fmt::format("{} is not a number from 1 on", quote(text)));
-    }
-    return value;
+    const auto value = number_of_text<int>(text);
+    if (!value || *value < 1) refuse(variable, fmt::format("{} is not a number from 1 on", quote(text)));
+    return *value;
 }
 
 /// "2(x3),1" means 2, 2, 2, 1.

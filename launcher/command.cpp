@@ -4,7 +4,6 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +14,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -79,14 +79,11 @@ void add_program_options(usage::Command& app, ProgramWords& words) {
 }
 
 int parse_ranks(const std::string& text, const std::string& program) {
-    int ranks = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
     if (text.empty()) refuse(fmt::format("-n N is missing for '{}': say how many processes run it, 1 to {}", program, kMostRanks));
     if (text == "p") refuse("-np is how other launchers spell it; allowed here: -n N");
-    if (error != std::errc() || end != text.data() + text.size() || ranks < 1 || ranks > kMostRanks) {
-        refuse(fmt::format("-n takes a number from 1 to {}, not '{}'", kMostRanks, text));
-    }
-    return ranks;
+    const auto ranks = number_of_text<int>(text);
+    if (!ranks || *ranks < 1 || *ranks > kMostRanks) refuse(fmt::format("-n takes a number from 1 to {}, not '{}'", kMostRanks, text));
+    return *ranks;
 }
 
 Timeout parse_time(const char* option, const std::string& text, bool zero_allowed) {
@@ -130,9 +127,8 @@ Application application(const ProgramWords& words, Words rest, std::optional<int
 
 std::optional<int> parse_number(const char* option, const std::string& text, int least) {
     if (text.empty()) return std::nullopt;
-    int number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || number < least || number > kMostRanks) {
+    const auto number = number_of_text<int>(text);
+    if (!number || *number < least || *number > kMostRanks) {
         refuse(fmt::format("{} takes a number from {} to {}, not '{}'", option, least, kMostRanks, text));
     }
     return number;

@@ -20,6 +20,7 @@
 
 #include "foundation/clock.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/number.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -53,10 +54,9 @@ void each_process(Visit visit) {
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir("/proc"), ::closedir);
     if (!directory) return;
     while (const dirent* entry = ::readdir(directory.get())) {
-        pid_t id = 0;
-        const std::string_view name = entry->d_name;
-        if (std::from_chars(name.data(), name.data() + name.size(), id).ptr != name.data() + name.size()) continue;
-        if (const Process process = read_process(id); process.state != '\0') visit(process);
+        const auto id = number_of_text<pid_t>(entry->d_name);
+        if (!id) continue;
+        if (const Process process = read_process(*id); process.state != '\0') visit(process);
     }
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "launcher/hosts.hpp"
 
@@ -33,13 +33,12 @@ struct NamePart {
 };
 
 std::uint64_t parse_end(std::string_view text, std::string_view range, const Complain& complain) {
-    std::uint64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (text.empty() || text.size() > kMostDigits || error != std::errc() || end != text.data() + text.size()) {
+    const auto number = number_of_text<std::uint64_t>(text);
+    if (!number || text.size() > kMostDigits) {
         complain(fmt::format("{} is not a range; allowed in brackets: numbers of up to {} digits and ranges, such as [0-3,07-09]",
                              quote(range), kMostDigits));
     }
-    return number;
+    return *number;
 }
 
 /// The range is `0-3`, `07-09` or `5`.
@@ -173,12 +172,9 @@ HostWord parse_host_word(std::string_view word, const Complain& complain) {
 }
 
 int parse_slots(std::string_view text, const Complain& complain) {
-    int slots = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), slots);
-    if (error != std::errc() || end != text.data() + text.size() || slots < 1 || slots > kMostSlots) {
-        complain(fmt::format("a host has 1 to {} slots, not {}", kMostSlots, quote(text)));
-    }
-    return slots;
+    const auto slots = number_of_text<int>(text);
+    if (!slots || *slots < 1 || *slots > kMostSlots) complain(fmt::format("a host has 1 to {} slots, not {}", kMostSlots, quote(text)));
+    return *slots;
 }
 
 void check_user(std::string_view user, const Complain& complain) {

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cmath>
 #include <rollcall/error.hpp>
 
+#include "foundation/number.hpp"
 #include "foundation/units.hpp"
 
 namespace rollcall::bench {
@@ -21,10 +21,8 @@ std::string Delay::text() const {
 }
 
 std::optional<double> parse_number(std::string_view text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
+    const auto value = number_of_text<double>(text);
+    return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<Delay> parse_delay(std::string_view text) {

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <optional>
 #include <rollcall/error.hpp>
 
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
 
@@ -20,12 +20,6 @@ std::string_view trim(std::string_view text) {
     while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
     while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
     return text;
-}
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 using Read = std::function<std::optional<std::uint64_t>(std::string_view)>;
@@ -41,7 +35,7 @@ std::vector<std::uint64_t> read_entry(std::string_view entry, const Read& read) 
     const std::size_t colon = behind.find(':');
     std::optional<std::uint64_t> factor = 2;
     if (colon != std::string_view::npos)
-        factor = behind.substr(colon).starts_with(":x") ? whole_number(behind.substr(colon + 2)) : std::nullopt;
+        factor = behind.substr(colon).starts_with(":x") ? number_of_text<std::uint64_t>(behind.substr(colon + 2)) : std::nullopt;
     const auto first = read(entry.substr(0, dots)), last = read(behind.substr(0, colon));
     if (!first || !last || !factor || *first == 0 || *factor < 2) return {};
     std::vector<std::uint64_t> values;
@@ -97,7 +91,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view o
 
 std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high) {
     const auto read = [&](std::string_view entry) -> std::optional<std::uint64_t> {
-        const auto value = whole_number(entry);
+        const auto value = number_of_text<std::uint64_t>(entry);
         return value && *value >= low && *value <= high ? value : std::nullopt;
     };
     return read_list(text, read, [&](std::string_view entry) {
@@ -109,7 +103,7 @@ std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view 
 }
 
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high) {
-    const auto value = whole_number(text);
+    const auto value = number_of_text<std::uint64_t>(text);
     if (!value || *value < low || *value > high)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} {}; allowed: a whole number from {} to {}", what, quote(text), low, high));
     return *value;

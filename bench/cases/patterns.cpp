@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 #include <optional>
@@ -14,6 +13,7 @@
 
 #include "bench/cases/delay.hpp"
 #include "bench/cases/replay.hpp"
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 
 namespace rollcall::bench {
@@ -180,10 +180,8 @@ const std::vector<Row>& registry() {
 }
 
 std::optional<std::uint64_t> to_count(std::string_view text) {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || value < 1 || value > kLargestCount) return std::nullopt;
-    return value;
+    const auto value = number_of_text<std::uint64_t>(text);
+    return value && *value >= 1 && *value <= kLargestCount ? value : std::nullopt;
 }
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numbers>
 
 #include <rollcall/error.hpp>
 
 #include "bench/cases/payload.hpp"
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -43,12 +43,10 @@ Nanoseconds parse_compute(const std::string& text) {
 }
 
 double parse_noise(std::string_view text) {
-    double percent = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
-    if (error != std::errc{} || std::string_view(end, static_cast<std::size_t>(text.data() + text.size() - end)) != "%" ||
-        !(percent >= 0 && percent <= kMostNoise))
+    const auto percent = text.ends_with('%') ? number_of_text<double>(text.substr(0, text.size() - 1)) : std::nullopt;
+    if (!percent || !(*percent >= 0 && *percent <= kMostNoise))
         throw Error(ErrorCode::invalid_argument, fmt::format("--prediction-noise {}; allowed: 0% to {}%", quote(text), kMostNoise));
-    return percent;
+    return *percent;
 }
 
 /// Returns a number in (0, 1].

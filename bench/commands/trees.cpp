@@ -1,7 +1,6 @@
 #include "bench/commands/trees.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <iostream>
 #include <limits>
@@ -21,6 +20,7 @@
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/optimal_binary.hpp"
 #include "collectives/trees/unordered.hpp"
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
 #include "support/output.hpp"
@@ -142,11 +142,10 @@ struct Plan {
 };
 
 double parse_cost(std::string_view text, std::string_view option) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value) || value < 0)
+    const auto value = number_of_text<double>(text);
+    if (!value || !std::isfinite(*value) || *value < 0)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} {}; allowed: a number from 0 on, such as 0.5", option, quote(text)));
-    return value;
+    return *value;
 }
 
 /// The problems of Tables 1 to 3.

@@ -1,12 +1,12 @@
 #include "bench/options/simulated_model.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
 
@@ -32,10 +32,9 @@ void change_model(transport::Model& model, std::string_view text) {
         const std::string_view key = entry.substr(0, equals);
         const std::string_view value = equals == std::string_view::npos ? std::string_view() : entry.substr(equals + 1);
         const auto number = [&] {
-            double result = 0;
-            const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), result);
-            if (error != std::errc{} || end != value.data() + value.size() || !std::isfinite(result) || result < 0) reject_model(entry);
-            return result;
+            const auto result = number_of_text<double>(value);
+            if (!result || !std::isfinite(*result) || *result < 0) reject_model(entry);
+            return *result;
         };
         const auto duration = [&] {
             try {

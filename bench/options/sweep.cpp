@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <numeric>
@@ -21,6 +20,7 @@
 #include "bench/plots/plot.hpp"
 #include "bench/ranks/start.hpp"
 #include "collectives/catalogue.hpp"
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -62,11 +62,10 @@ std::string paper_names(OperationKind operation) {
 }
 
 double parse_scale(const std::string& text) {
-    double scale = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), scale);
-    if (error != std::errc{} || end != text.data() + text.size() || !(scale > 0 && scale <= 1))
+    const auto scale = number_of_text<double>(text);
+    if (!scale || !(*scale > 0 && *scale <= 1))
         throw Error(ErrorCode::invalid_argument, fmt::format("--scale {}; allowed: a number above 0, up to 1", quote(text)));
-    return scale;
+    return *scale;
 }
 
 /// Takes the sizes, patterns and algorithms of the table or figure. If the user asked for some of its sizes or delays, takes only those.

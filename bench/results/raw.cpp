@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <charconv>
 #include <map>
 #include <rollcall/error.hpp>
 #include <string>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "bench/results/csv.hpp"
+#include "foundation/number.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -47,11 +47,9 @@ struct Line {
     }
     template <class Integer>
     Integer integer(const std::string& text, std::size_t column) const {
-        Integer value{};
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-        if (error != std::errc{} || end != text.data() + text.size())
-            reject(fmt::format("{} is '{}', which is not a whole number in range", heading()[column], text));
-        return value;
+        const auto value = number_of_text<Integer>(text);
+        if (!value) reject(fmt::format("{} is '{}', which is not a whole number in range", heading()[column], text));
+        return *value;
     }
 };
 

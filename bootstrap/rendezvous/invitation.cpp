@@ -8,6 +8,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/number.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -83,16 +84,15 @@ Invitation Invitation::parse(std::string_view text) {
     if (parts[0] != kInvitationHead) refuse_invitation("it begins with something else");
     const std::string address(parts[1]);
     if (!SocketAddress::parse(address, 1)) refuse_invitation("its address is not an address");
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(parts[2].data(), parts[2].data() + parts[2].size(), port);
-    if (error != std::errc() || end != parts[2].data() + parts[2].size() || port == 0) refuse_invitation("its port is not a port");
+    const auto port = number_of_text<std::uint16_t>(parts[2]);
+    if (!port || *port == 0) refuse_invitation("its port is not a port");
     std::array<std::byte, kKeyBytes> bytes{};
     std::size_t length = 0;
     const bool good =
         parts[3].size() == 2 * kKeyBytes && ::sodium_hex2bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), parts[3].data(),
                                                              parts[3].size(), nullptr, &length, nullptr) == 0;
     if (!good || length != kKeyBytes) refuse_invitation("its key is not a key");
-    Invitation invitation{address, port, Key(bytes)};
+    Invitation invitation{address, *port, Key(bytes)};
     ::sodium_memzero(bytes.data(), bytes.size());
     return invitation;
 }

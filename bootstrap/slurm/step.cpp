@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/ports.hpp"
+#include "foundation/number.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -18,12 +18,8 @@ namespace {
 template <class Number>
 std::optional<Number> number_in(const char* variable) {
     const char* const text = std::getenv(variable);
-    if (!text || !*text) return std::nullopt;
-    const char* const end = text + std::strlen(text);
-    Number value{};
-    const auto [rest, error] = std::from_chars(text, end, value);
-    if (error != std::errc() || rest != end || (std::is_signed_v<Number> && value < Number{})) return std::nullopt;
-    return value;
+    const auto value = text ? number_of_text<Number>(text) : std::nullopt;
+    return value && (!std::is_signed_v<Number> || *value >= Number{}) ? value : std::nullopt;
 }
 
 [[noreturn]] void unusable(std::string_view why) {

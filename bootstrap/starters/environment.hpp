@@ -2,13 +2,14 @@
 /// What starters read from the environment.
 #pragma once
 
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
+
+#include "foundation/number.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -24,13 +25,12 @@ inline std::string environment(const char* variable) {
 /// Reads a variable. Throws Error{bootstrap} if it is not a whole number from `least` to `most`.
 inline int whole_number(const char* variable, std::string_view starter, int least, int most) {
     const std::string text = environment(variable);
-    int value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < least || value > most) {
+    const auto value = number_of_text<int>(text);
+    if (!value || *value < least || *value > most) {
         throw Error(ErrorCode::bootstrap, fmt::format("this process seems to be started by {}, but {}={} is not a number from {} to {}",
                                                       starter, variable, text, least, most));
     }
-    return value;
+    return *value;
 }
 
 }  // namespace rollcall::bootstrap

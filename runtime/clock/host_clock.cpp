@@ -1,6 +1,5 @@
 #include "runtime/clock/host_clock.hpp"
 
-#include <charconv>
 #include <cstdlib>
 #include <span>
 #include <vector>
@@ -10,18 +9,13 @@
 
 #include "foundation/hash.hpp"
 #include "foundation/kernel.hpp"
+#include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 
 namespace rollcall::runtime {
 namespace {
 
 constexpr const char* kTestClocks = "ROLLCALL_TEST_CLOCKS";
-
-template <class Number>
-bool read_number(std::string_view text, Number& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc() && end == text.data() + text.size();
-}
 
 }  // namespace
 
@@ -39,15 +33,14 @@ TestClock test_clock(int rank, int size) {
     for (std::string_view rest = text;;) {
         const std::string_view clock = rest.substr(0, rest.find(','));
         const std::size_t colon = clock.find(':');
-        ClockModel model;
-        if (colon == std::string_view::npos || !read_number(clock.substr(0, colon), model.offset) ||
-            !read_number(clock.substr(colon + 1), model.drift))
+        const auto offset = number_of_text<Nanoseconds>(clock.substr(0, colon));
+        const auto drift = colon == std::string_view::npos ? std::nullopt : number_of_text<double>(clock.substr(colon + 1));
+        if (!offset || !drift)
             throw Error(ErrorCode::invalid_setting,
                         fmt::format("{}={} is not allowed; allowed: clocks such as 2000000000:-40 (nanoseconds and parts per "
                                     "million), separated by commas",
                                     kTestClocks, quote(text)));
-        model.drift *= 1e-6;
-        clocks.push_back(model);
+        clocks.push_back({.reference = 0, .offset = *offset, .drift = *drift * 1e-6});
         if (clock.size() == rest.size()) break;
         rest.remove_prefix(clock.size() + 1);
     }

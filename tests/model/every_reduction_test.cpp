@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <complex>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include <gtest/gtest.h>
 #include <rollcall/reduction.hpp>
 
+#include "foundation/number.hpp"
 #include "foundation/reductions.hpp"
 #include "tests/model/job.hpp"
 #include "tests/model/reduced.hpp"
@@ -185,11 +185,7 @@ std::optional<PartOfTest> part_of_test(std::uint64_t usual) {
     if (!given) return PartOfTest{Random(86).below(usual), usual};
     const std::string text = given;
     const std::size_t slash = text.find('/');
-    const auto number = [&](std::string_view digits) {
-        std::uint64_t value = 0;
-        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        return error == std::errc() && end == digits.data() + digits.size() ? value : 0;
-    };
+    const auto number = [](std::string_view digits) { return number_of_text<std::uint64_t>(digits).value_or(0); };
     if (slash == std::string::npos) return {};
     const std::uint64_t part = number(std::string_view(text).substr(0, slash)), of = number(std::string_view(text).substr(slash + 1));
     if (part == 0 || part > of) return {};

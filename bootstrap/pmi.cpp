@@ -17,6 +17,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/waiting.hpp"
+#include "foundation/hash.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -38,10 +39,8 @@ constexpr std::size_t kLongestLine = 64 * 1024;
 constexpr auto kLockNap = std::chrono::milliseconds(1);
 constexpr auto kFinalizePatience = std::chrono::seconds(2);
 
-std::string with_checksum(std::string_view text) {  // FNV-1a, which protects against loss and not against malice
-    std::uint32_t sum = 2166136261u;
-    for (const char letter : text) sum = (sum ^ static_cast<unsigned char>(letter)) * 16777619u;
-    return fmt::format("{:0{}x}-{}", sum, kChecksumDigits, text);
+std::string with_checksum(std::string_view text) {  // which protects against loss and not against malice
+    return fmt::format("{:0{}x}-{}", short_hash_of(text), kChecksumDigits, text);
 }
 
 }  // namespace

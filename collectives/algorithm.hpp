@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "collectives/costs/costs.hpp"
+#include "foundation/hash.hpp"
 #include "runtime/group/call.hpp"
 #include "runtime/lane/operation.hpp"
 
@@ -78,8 +79,7 @@ class Aliases {
 
 /// The number of an algorithm in messages: a hash of its name (FNV-1a, folded), so that it does not change when other algorithms are added.
 constexpr std::uint16_t number_of(std::string_view name) {
-    std::uint32_t hash = 2166136261u;
-    for (const char character : name) hash = (hash ^ static_cast<unsigned char>(character)) * 16777619u;
+    const std::uint32_t hash = short_hash_of(name);
     return static_cast<std::uint16_t>(hash >> 16 ^ hash);
 }
 

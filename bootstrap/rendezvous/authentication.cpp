@@ -125,6 +125,27 @@ Key Key::random() {
 
 Key::Key(std::span<const std::byte, kKeyBytes> bytes) { std::copy(bytes.begin(), bytes.end(), bytes_.begin()); }
 
+Key::Digits Key::digits() const {
+    std::array<char, kKeyDigits + 1> text;  // with the zero that libsodium writes
+    ::sodium_bin2hex(text.data(), text.size(), raw(bytes_.data()), kKeyBytes);
+    Digits digits;
+    std::copy_n(text.begin(), kKeyDigits, digits.begin());
+    ::sodium_memzero(text.data(), text.size());
+    return digits;
+}
+
+std::optional<Key> Key::of_digits(std::string_view digits) {
+    std::array<std::byte, kKeyBytes> bytes{};
+    std::size_t decoded = 0;
+    const bool good = digits.size() == kKeyDigits &&
+                      ::sodium_hex2bin(raw(bytes.data()), bytes.size(), digits.data(), digits.size(), nullptr, &decoded, nullptr) == 0 &&
+                      decoded == kKeyBytes;
+    std::optional<Key> key;
+    if (good) key.emplace(bytes);
+    ::sodium_memzero(bytes.data(), bytes.size());
+    return key;
+}
+
 Key::~Key() { ::sodium_memzero(bytes_.data(), bytes_.size()); }
 
 Key Key::derive(std::initializer_list<std::string_view> parts) const {

@@ -25,6 +25,7 @@
 namespace rollcall::bootstrap {
 
 inline constexpr std::size_t kKeyBytes = 32;
+inline constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kProofBytes = 32;
 inline constexpr std::size_t kSealBytes = 16;
@@ -42,6 +43,12 @@ class Key {
     /// Returns a key, or an identifier, for one purpose: a keyed BLAKE2b over the parts, each with its length.
     Key derive(std::initializer_list<std::string_view> parts) const;
     std::span<const std::byte, kKeyBytes> bytes() const { return bytes_; }
+
+    /// The key as hexadecimal digits. The caller wipes those of a secret.
+    using Digits = std::array<char, kKeyDigits>;
+    Digits digits() const;
+    /// Returns the key with these digits, or nothing if they are not those of a key.
+    static std::optional<Key> of_digits(std::string_view digits);
 
   private:
     std::array<std::byte, kKeyBytes> bytes_{};

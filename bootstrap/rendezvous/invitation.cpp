@@ -61,9 +61,8 @@ std::string failed_invitation(std::string_view sentence) {
 }
 
 std::string Invitation::text() const {
-    std::array<char, 2 * kKeyBytes + 1> digits{};
-    ::sodium_bin2hex(digits.data(), digits.size(), reinterpret_cast<const unsigned char*>(key.bytes().data()), kKeyBytes);
-    std::string text = fmt::format("{},{},{},{}", kInvitationHead, address, port, digits.data());
+    Key::Digits digits = key.digits();
+    std::string text = fmt::format("{},{},{},{}", kInvitationHead, address, port, std::string_view(digits.data(), digits.size()));
     ::sodium_memzero(digits.data(), digits.size());
     return text;
 }
@@ -86,15 +85,9 @@ Invitation Invitation::parse(std::string_view text) {
     if (!SocketAddress::parse(address, 1)) refuse_invitation("its address is not an address");
     const auto port = number_of_text<std::uint16_t>(parts[2]);
     if (!port || *port == 0) refuse_invitation("its port is not a port");
-    std::array<std::byte, kKeyBytes> bytes{};
-    std::size_t length = 0;
-    const bool good =
-        parts[3].size() == 2 * kKeyBytes && ::sodium_hex2bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), parts[3].data(),
-                                                             parts[3].size(), nullptr, &length, nullptr) == 0;
-    if (!good || length != kKeyBytes) refuse_invitation("its key is not a key");
-    Invitation invitation{address, *port, Key(bytes)};
-    ::sodium_memzero(bytes.data(), bytes.size());
-    return invitation;
+    const auto key = Key::of_digits(parts[3]);
+    if (!key) refuse_invitation("its key is not a key");
+    return {address, *port, *key};
 }
 
 }  // namespace rollcall::bootstrap

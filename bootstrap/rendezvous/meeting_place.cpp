@@ -17,7 +17,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-constexpr std::size_t kNameBytes = 16;
+constexpr std::size_t kNameDigits = 32;
 /// All ranks of a host may connect at the same moment.
 constexpr int kRanksInQueue = 4096;
 
@@ -41,7 +41,7 @@ MeetingPlace::MeetingPlace(const Key& key, std::string_view host) : names_(kName
         const Key derived = key.derive({"rollcall local name", host, std::to_string(number)});
         std::string& text = names_[number].text;
         text = "rollcall-";
-        for (const std::byte byte : derived.bytes().first(kNameBytes)) text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+        text.append(derived.digits().data(), kNameDigits);
     }
 }
 

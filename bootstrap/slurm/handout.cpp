@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <iterator>
 
 #include <rollcall/error.hpp>
 
@@ -175,9 +174,8 @@ void Handout::serve(Nanoseconds deadline) {
 
 std::optional<std::string> ask_for_handout(int socket, const std::string& job, int number, Credentials& credentials, Nanoseconds deadline,
                                            std::string& failure) {
-    const Key random = Key::random();
-    std::string nonce;
-    for (const std::byte byte : random.bytes()) fmt::format_to(std::back_inserter(nonce), "{:02x}", std::to_integer<unsigned>(byte));
+    const Key::Digits digits = Key::random().digits();
+    const std::string nonce(digits.data(), digits.size());
     std::string question = credentials.encode(fmt::format("{}{} {}", question_begin(job), number, nonce));
     if (question.size() > kQuestionBytes)
         throw Error(ErrorCode::bootstrap, fmt::format("a credential of {} has {} characters, and {} is the most", credentials.name(),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -12,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/home.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
 
@@ -73,8 +73,8 @@ void read_line_into(Costs& costs, std::array<bool, kCostNames.size()>& seen, con
 std::string costs_path(const std::string& setting) {
     if (setting == "no") return {};
     if (!setting.empty()) return setting;
-    const char* const home = std::getenv("HOME");
-    return home && *home ? fmt::format("{}/.config/rollcall/costs", home) : std::string();
+    const std::string home = home_directory();
+    return home.empty() ? std::string() : home + "/.config/rollcall/costs";
 }
 
 Costs read_costs(const std::string& path) {

@@ -1,15 +1,14 @@
 #include "bootstrap/starters/key_file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <optional>
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sodium.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,19 +16,16 @@
 
 #include "bootstrap/starters/write_whole.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/home.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
-
-constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
 
 [[noreturn]] void refuse_key_file(const std::string& path, const std::string& why) {
     throw Error(ErrorCode::bootstrap,
                 fmt::format("the key file {} cannot be used: {}; set ROLLCALL_KEY_FILE to another one, which all hosts of the job can read",
                             path, why));
 }
-
-unsigned char* raw_bytes(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
 
 /// Empty if there is no such file.
 std::optional<Key> try_key_file(const std::string& path) {
@@ -48,25 +44,20 @@ std::optional<Key> try_key_file(const std::string& path) {
     const ssize_t length = ::read(file.get(), text.data(), text.size());
     const bool whole =
         length == static_cast<ssize_t>(kKeyDigits) || (length == static_cast<ssize_t>(kKeyDigits + 1) && text[kKeyDigits] == '\n');
-    std::array<std::byte, kKeyBytes> bytes{};
-    std::size_t decoded = 0;
-    const bool good = whole &&
-                      ::sodium_hex2bin(raw_bytes(bytes.data()), bytes.size(), text.data(), kKeyDigits, nullptr, &decoded, nullptr) == 0 &&
-                      decoded == kKeyBytes;
+    const std::optional<Key> key = whole ? Key::of_digits({text.data(), kKeyDigits}) : std::nullopt;
     ::sodium_memzero(text.data(), text.size());
-    if (!good) refuse_key_file(path, fmt::format("it does not hold a key, which is {} hexadecimal digits", kKeyDigits));
-    Key key{bytes};
-    ::sodium_memzero(bytes.data(), bytes.size());
+    if (!key) refuse_key_file(path, fmt::format("it does not hold a key, which is {} hexadecimal digits", kKeyDigits));
     return key;
 }
 
 /// The key is first written to a file beside it, so that no process ever sees a part of a key. If several processes do this, link() lets
 /// the first one win.
 void make_key_file(const std::string& path) {
-    const Key key = Key::random();
-    std::array<char, kKeyDigits + 1> text{};
-    ::sodium_bin2hex(text.data(), text.size(), reinterpret_cast<const unsigned char*>(key.bytes().data()), kKeyBytes);
+    Key::Digits digits = Key::random().digits();
+    std::array<char, kKeyDigits + 1> text;
+    std::copy(digits.begin(), digits.end(), text.begin());
     text[kKeyDigits] = '\n';
+    ::sodium_memzero(digits.data(), digits.size());
     const std::string beside = fmt::format("{}.{}-{:08x}", path, ::getpid(), ::randombytes_random());
     const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     int code = file ? 0 : errno;
@@ -87,12 +78,8 @@ void make_key_file(const std::string& path) {
 
 std::string key_file_path(const std::string& setting) {
     if (!setting.empty()) return setting;
-    const char* home = std::getenv("HOME");
-    if (home == nullptr || *home == '\0') {
-        const passwd* const entry = ::getpwuid(::geteuid());
-        home = entry != nullptr ? entry->pw_dir : nullptr;
-    }
-    if (home == nullptr || *home == '\0') {
+    const std::string home = home_directory();
+    if (home.empty()) {
         throw Error(ErrorCode::bootstrap, "this user has no home directory for ~/.config/rollcall/key: set ROLLCALL_KEY_FILE");
     }
     // Only these directories are made. A path that the user has set may be mistyped.

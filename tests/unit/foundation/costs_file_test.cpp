@@ -5,6 +5,8 @@
 #include <string>
 
 #include <gtest/gtest.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include "foundation/costs.hpp"
 #include "tests/unit/errors.hpp"
@@ -79,9 +81,11 @@ TEST_F(CostsFile, OfTheHomeDirectoryMayBeMissing) {
     std::filesystem::create_directories(directory_ / ".config/rollcall");
     std::ofstream(directory_ / ".config/rollcall/costs") << "network_gap = 3us\n";
     EXPECT_EQ(costs_of_setting("").network_gap, 3000);
-    ::setenv("HOME", "", 1);
-    EXPECT_EQ(costs_path(""), "");
-    EXPECT_EQ(costs_of_setting(""), kBuiltInCosts);
+    for (const auto& unset : {+[] { ::setenv("HOME", "", 1); }, +[] { ::unsetenv("HOME"); }}) {
+        unset();
+        const passwd* const user = ::getpwuid(::geteuid());
+        EXPECT_EQ(costs_path(""), user && *user->pw_dir ? std::string(user->pw_dir) + "/.config/rollcall/costs" : "");
+    }
     if (home)
         ::setenv("HOME", before.c_str(), 1);
     else

@@ -1,7 +1,6 @@
 #include "api/blocks.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 #include <utility>
 #include <vector>

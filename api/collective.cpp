@@ -1,6 +1,5 @@
 #include "api/collective.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 

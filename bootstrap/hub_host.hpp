@@ -3,10 +3,8 @@
 /// is sent to its destination.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <rollcall/time.hpp>
 

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <thread>
 #include <utility>
 

@@ -4,10 +4,8 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
-#include <compare>
 #include <cstring>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <tuple>
 

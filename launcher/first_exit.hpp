@@ -4,8 +4,6 @@
 
 #include <signal.h>
 
-#include <chrono>
-
 #include "foundation/clock.hpp"
 #include "launcher/protocol.hpp"
 

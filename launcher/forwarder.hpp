@@ -4,8 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <memory>
-#include <string_view>
 #include <utility>
 
 #include "foundation/descriptor.hpp"

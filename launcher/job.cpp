@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include <rollcall/error.hpp>
 

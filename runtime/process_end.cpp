@@ -1,6 +1,5 @@
 // The end of a process of a job: its calls end, then its transfers, then its connections (docs/architecture/starting.md).
 #include <optional>
-#include <string>
 #include <string_view>
 #include <thread>
 

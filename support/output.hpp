@@ -4,7 +4,6 @@
 
 #include <concepts>
 #include <cstdint>
-#include <initializer_list>
 #include <limits>
 #include <ostream>
 #include <string>

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <rollcall/rollcall.hpp>
-#include <utility>
 
 #include "bench/cases/lists.hpp"
 #include "bench/cases/payload.hpp"

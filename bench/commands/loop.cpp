@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <iostream>
 #include <memory>
 #include <rollcall/rollcall.hpp>
 #include <utility>

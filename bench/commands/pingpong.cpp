@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <rollcall/rollcall.hpp>

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "bootstrap/frames.hpp"
 #include "bootstrap/rendezvous/authentication.hpp"

@@ -6,7 +6,6 @@
 #include <functional>
 #include <list>
 #include <string>
-#include <vector>
 
 #include "bootstrap/poller.hpp"
 #include "bootstrap/rendezvous/connection.hpp"

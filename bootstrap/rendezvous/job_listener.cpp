@@ -1,7 +1,6 @@
 #include "bootstrap/rendezvous/job_listener.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <memory>
 #include <optional>

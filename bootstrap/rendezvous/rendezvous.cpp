@@ -1,7 +1,6 @@
 #include "bootstrap/rendezvous/rendezvous.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <thread>
 

@@ -1,6 +1,5 @@
 /// \file
 /// What a service says to the others, and hears from them.
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <set>

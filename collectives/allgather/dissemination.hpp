@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <span>
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"

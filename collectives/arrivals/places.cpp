@@ -1,6 +1,5 @@
 #include "collectives/arrivals/places.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <numeric>
 

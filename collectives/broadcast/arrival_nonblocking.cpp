@@ -22,7 +22,6 @@
 //
 // When the landing budget of a rank that has not arrived is used up, an instalment for it stays at the root, and the root learns this. The
 // root goes on serving the ranks that arrive, with one such instalment outstanding, and the algorithm becomes arrival_blocking.
-#include <algorithm>
 
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/broadcast/subgroup.hpp"

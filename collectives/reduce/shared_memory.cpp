@@ -10,7 +10,6 @@
 // combines from 6 to 7. The ranks leave at 7, 6 and 1.
 #include <algorithm>
 #include <deque>
-#include <optional>
 
 #include "collectives/combining/combining.hpp"
 #include "collectives/published/published.hpp"

@@ -8,7 +8,6 @@
 // (floating_mode.hpp), in which subnormal numbers are numbers like others.
 #include "collectives/reductions/kernels.hpp"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

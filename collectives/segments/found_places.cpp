@@ -1,7 +1,5 @@
 #include "collectives/segments/found_places.hpp"
 
-#include <bit>
-
 #include "collectives/segments/tree_costs.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/halving.hpp"

@@ -1,7 +1,6 @@
 #include "collectives/segments/told_places.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include "collectives/arrivals/foresight.hpp"

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "collectives/segments/segments.hpp"
 #include "collectives/trees/block_tree.hpp"

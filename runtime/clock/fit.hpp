@@ -2,7 +2,6 @@
 /// Pure functions that make a model of two clocks from measured offsets between them.
 #pragma once
 
-#include <cstddef>
 #include <span>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "runtime/lane/engine.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <utility>
 

@@ -8,7 +8,6 @@
 // Example: the root of a chain sends 1 MiB once. At 100 Gbit/s it would wait for 84 us and the latency, and a copy takes 84 us: it leaves. At
 // 200 Gbit/s it would wait for 42 us and the latency: it stays.
 #include <algorithm>
-#include <utility>
 
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"

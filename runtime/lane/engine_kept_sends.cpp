@@ -1,5 +1,4 @@
 // The engine's point-to-point sends that go on without their callers (kept_send.hpp).
-#include <cstring>
 #include <memory>
 #include <new>
 #include <string>

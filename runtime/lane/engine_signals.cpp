@@ -1,6 +1,5 @@
 // The engine's part in the board: the arrivals that other ranks write there, and signals (Operation::turn()).
 #include <atomic>
-#include <utility>
 #include <vector>
 
 #include "runtime/lane/engine.hpp"

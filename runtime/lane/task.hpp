@@ -3,7 +3,6 @@
 #pragma once
 
 #include <coroutine>
-#include <cstring>
 #include <exception>
 #include <utility>
 

@@ -2,7 +2,6 @@
 // (tests/unit/collectives/circulant_test.cpp).
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

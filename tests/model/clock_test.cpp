@@ -1,6 +1,5 @@
 /// \file
 /// Synchronises clocks that are wrong by known amounts, over messages with random delays.
-#include <array>
 #include <cmath>
 
 #include <gtest/gtest.h>

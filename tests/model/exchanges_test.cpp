@@ -3,10 +3,9 @@
 // block_exchanges_test.cpp.)
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <functional>
 #include <memory>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>

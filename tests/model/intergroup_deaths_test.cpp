@@ -1,7 +1,6 @@
 // A rank dies in the middle of an operation between two groups, by every algorithm: no rank hangs, and all others are told which rank it
 // was.
 #include <array>
-#include <string>
 #include <vector>
 
 #include <fmt/format.h>

@@ -7,9 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <random>
 #include <string>
 #include <vector>

@@ -1,6 +1,5 @@
 // Tests point-to-point messages, credits and the landing budget.
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,6 +1,4 @@
 // Collective operations through node memory while others hold it.
-#include <algorithm>
-#include <memory>
 #include <vector>
 
 #include <fmt/format.h>

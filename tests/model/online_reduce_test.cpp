@@ -1,6 +1,4 @@
 // The reduce that the root decides while ranks arrive: nothing is predicted, and no rank waits for a late one.
-#include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>

@@ -2,7 +2,6 @@
 // the head of the algorithms' files. The model is that of broadcast_paper.hpp.
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <numeric>
 
 #include "tests/model/broadcast_paper.hpp"

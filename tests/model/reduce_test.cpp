@@ -2,7 +2,6 @@
 // (placement_test.cpp tests for all operations that every algorithm gives right results for any machine, root and arrivals.)
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 // Gathers and scatters over trees of segments: the places that ranks find for themselves, the worked examples, blocks that go straight to
 // the root, and every distribution of sizes.
-#include <map>
 #include <utility>
 
 #include "bench/cases/block_sizes.hpp"

@@ -1,6 +1,5 @@
 // Callers that could hand their data over, and stay where a copy would take longer (runtime/lane/engine_handing_over.cpp).
 #include <algorithm>
-#include <memory>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,9 +1,6 @@
 // Collective operations on data in memory that the program has taken from the runtime: it is read where it stands, and not copied in.
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>

@@ -1,6 +1,5 @@
 // Algorithms for several nodes: their worked examples, what leaves a node, and random calls.
 #include <algorithm>
-#include <functional>
 #include <utility>
 #include <vector>
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "collectives/catalogue.hpp"
 #include "tests/process/harness.hpp"

@@ -2,7 +2,6 @@
 /// Selects the transport by its name, and uses several transports in one process.
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <string>
 

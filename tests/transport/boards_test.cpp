@@ -1,7 +1,6 @@
 // Tests what every transport promises about boards.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <random>
 #include <span>

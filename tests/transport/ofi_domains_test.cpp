@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "transports/ofi/domains.hpp"
 #include "transports/ofi/endpoint.hpp"

@@ -3,10 +3,7 @@
 #ifdef ROLLCALL_HAS_OFI
 #include <gtest/gtest.h>
 
-#include <functional>
-#include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <rdma/fi_cm.h>

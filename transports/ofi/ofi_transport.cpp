@@ -1,7 +1,6 @@
 #include "transports/ofi/ofi_transport.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 

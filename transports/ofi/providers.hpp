@@ -4,7 +4,6 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "transports/ofi/endpoint.hpp"
 #include "transports/options.hpp"

@@ -5,7 +5,6 @@
 #include <list>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "transports/ofi/endpoint.hpp"
 #include "transports/ofi/neighbour.hpp"

@@ -2,7 +2,6 @@
 /// Scenarios of broadcasts and barriers.
 #include <algorithm>
 #include <chrono>
-#include <numeric>
 #include <thread>
 
 #include "tests/process/ranks/collectives.hpp"

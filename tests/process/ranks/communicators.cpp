@@ -1,7 +1,6 @@
 /// \file
 /// Scenarios of communicators, and of threads that use them.
 #include <algorithm>
-#include <numeric>
 
 #include "tests/process/ranks/collectives.hpp"
 

@@ -1,6 +1,5 @@
 /// \file
 /// Scenarios of allgather and alltoall: each function in its forms, blocks whose sizes differ with every algorithm, and what is refused.
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <numeric>

@@ -2,7 +2,6 @@
 /// Scenarios of parts that run without their callers (runtime/lane/deputy.hpp): wrong calls, deaths, and communicators that come and go.
 #include <algorithm>
 #include <functional>
-#include <numeric>
 #include <vector>
 
 #include "tests/process/ranks/collectives.hpp"

@@ -1,6 +1,5 @@
 /// \file
 /// Scenarios of what plans refuse, and of what they report about themselves.
-#include <cmath>
 #include <string>
 #include <vector>
 

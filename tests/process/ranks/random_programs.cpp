@@ -13,8 +13,6 @@
 ///
 /// Where ranks die, the others go on with the same program. Calls that depend on a rank that has died fail, and must name that rank. All
 /// other calls must work.
-#include <array>
-#include <optional>
 
 #include "tests/process/ranks/deaths.hpp"
 #include "tests/process/ranks/random_program.hpp"

@@ -2,9 +2,6 @@
 /// Scenarios of memory that a program takes from the runtime: what is read there, how long it is read, and what deaths change.
 #include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <numeric>
-#include <optional>
 #include <random>
 #include <span>
 #include <vector>

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <map>
 #include <rollcall/error.hpp>
 #include <set>
 #include <sstream>

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <cstring>
-#include <random>
 #include <set>
 #include <vector>
 

@@ -5,7 +5,6 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <optional>
 #include <random>
 #include <set>
 

@@ -2,7 +2,6 @@
 /// Ranks that leave without notice, or abort the job: the other ranks are told.
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>

@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
-#include <thread>
 #include <tuple>
 #include <vector>
 

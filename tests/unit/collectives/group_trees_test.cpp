@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include "collectives/trees/costs.hpp"

@@ -5,7 +5,6 @@
 #include <bitset>
 #include <deque>
 #include <map>
-#include <numeric>
 #include <queue>
 
 #include <rollcall/error.hpp>

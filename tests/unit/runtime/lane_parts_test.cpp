@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <random>
-#include <set>
 #include <vector>
 
 #include "runtime/arrivals/board.hpp"

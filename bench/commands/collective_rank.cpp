@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "bench/ranks/operands.hpp"
 #include "foundation/hash.hpp"
 #include "foundation/kernel.hpp"
+#include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "runtime/topology/binding.hpp"
 
@@ -103,6 +105,8 @@ class Runner {
     std::size_t place(std::uint64_t i, std::size_t cell) const { return i * cells() + cell; }
     const Pattern& pattern(std::size_t cell) const { return sweep_.patterns[cell / sweep_.algorithms.size()]; }
     const std::string& algorithm(std::size_t cell) const { return sweep_.algorithms[cell % sweep_.algorithms.size()]; }
+    /// The name that calls give. Programs that want `auto` give none, and a call without a name may reuse what the last one has prepared.
+    std::string_view asked(std::string_view algorithm) const { return algorithm == "auto" && auto_is_set_ ? "" : algorithm; }
     std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
 
     void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution, const std::function<void(Measured)>& use) {
@@ -126,7 +130,7 @@ class Runner {
         std::vector<Plan> plans;
         if (sweep_.phases)
             for (std::size_t cell = 0; cell < cells(); ++cell)
-                plans.push_back(operands.plan({.algorithm = algorithm(cell),
+                plans.push_back(operands.plan({.algorithm = asked(algorithm(cell)),
                                                .segment_bytes = sweep_.segment_bytes,
                                                .timeout = {},
                                                .predictor = sweep_.phases->predictor}));
@@ -159,24 +163,39 @@ class Runner {
         operands.prepare(key);
         Nanoseconds start = common_start(job_);
         const Nanoseconds own_start = job_.local_time_at(start);
-        CallRecord record;
-        if (plan) {
-            record = call_after_phase(*plan, own_start, phase_of(*sweep_.phases, delay, noise_key(sweep_.seed, iteration, job_.rank())));
-            start += 2 * sweep_.phases->compute;
-        } else {
-            wait_until(own_start + delay, wait_);
-            operands.call({.algorithm = algorithm, .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &record});
-        }
+        const Times times =
+            plan ? call_after_phase(*plan, own_start, phase_of(*sweep_.phases, delay, noise_key(sweep_.seed, iteration, job_.rank())))
+                 : call_after(operands, algorithm, own_start + delay);
+        if (plan) start += 2 * sweep_.phases->compute;
         // A rank checks its data only after all ranks have left the call, because checking would take their cores.
         world_.barrier();
         if (corrupt_) operands.spoil();
         if (const auto wrong = operands.find_wrong(key))
             job_.abort(1, fmt::format("{} gave a wrong result: {}", operands.describe(algorithm), *wrong));
         const auto or_never = [](Nanoseconds time) { return time > 0 ? time : kNoTime; };
-        return {start, record.arrival, or_never(record.first_data), record.exit, or_never(record.predicted)};
+        return {start, job_.time_at(times.arrival), or_never(times.record.first_data), job_.time_at(times.exit),
+                or_never(times.record.predicted)};
     }
 
-    CallRecord call_after_phase(Plan& plan, Nanoseconds start, const Phase& phase) {
+    /// The times of a call. Arrival and exit are taken around the whole call, as the programs of peers take them, on this host's clock. The
+    /// record's own stamps leave out what the call does before and after them.
+    struct Times {
+        Nanoseconds arrival = 0, exit = 0;
+        CallRecord record;
+    };
+
+    Times call_after(Operands& operands, const std::string& algorithm, Nanoseconds moment) {
+        Times times;
+        const CollectiveOptions options{
+            .algorithm = asked(algorithm), .segment_bytes = sweep_.segment_bytes, .timeout = {}, .record = &times.record};
+        wait_until(moment, wait_);
+        times.arrival = monotonic_now();
+        operands.call(options);
+        times.exit = monotonic_now();
+        return times;
+    }
+
+    Times call_after_phase(Plan& plan, Nanoseconds start, const Phase& phase) {
         wait_until(start, wait_);
         plan.begin();
         if (sweep_.phases->edge) {
@@ -184,8 +203,12 @@ class Runner {
             plan.edge(kEdge);
         }
         wait_until(start + phase.end, wait_);
+        Times times;
+        times.arrival = monotonic_now();
         plan.run();
-        return plan.record();
+        times.exit = monotonic_now();
+        times.record = plan.record();
+        return times;
     }
 
     /// Collects the records of all ranks at rank 0. Returns nothing on other ranks.
@@ -240,6 +263,7 @@ class Runner {
     ProgressLine progress_;
     const Model model_ = model_now();
     const bool corrupt_ = is_spoiler(job_.rank());
+    const bool auto_is_set_ = Settings::from_environment().algorithms[static_cast<std::size_t>(sweep_.operation)] == "auto";
     std::size_t done_ = 0;  ///< Number of measured calls.
 };
 

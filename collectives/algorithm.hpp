@@ -111,8 +111,9 @@ struct AlgorithmEntry {
     /// In a call of this size: how many bytes of memory a rank other than the root needs in order to collect what other ranks bring before
     /// its caller comes; 0: other ranks bring nothing. Where it needs memory, its part may begin before its caller although it reads the
     /// caller's contribution: the code collects in `data`, and waits for the caller (Operation::arrival()) before it reads. A part that
-    /// goes on after its caller gets a `data` of this size, too, or, if it moves pieces, one with room for those that are under way. `root`
-    /// is rank 0 where the elements go there first, because their order counts. Null: a part that reads begins with its caller.
+    /// goes on after its caller gets a `data` of this size, too, or, if it moves pieces, one with room for those that are under way. In
+    /// calls whose blocks have sizes of their own it gets none: nobody knows yet what comes, and the algorithm makes room for that itself.
+    /// `root` is rank 0 where the elements go there first, because their order counts. Null: a part that reads begins with its caller.
     std::uint64_t (*collects)(std::uint64_t bytes, int root, int rank, int ranks) = nullptr;
     /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not
     /// have. Null: none.

@@ -147,7 +147,8 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
         part.collected = brought;
         part.begins_before = true;
     }
-    part.kept = entry->segmented ? room_of_pieces(brought, call.segment_bytes) : brought;
+    // Where blocks have sizes of their own, the algorithm itself makes room for what comes, once it has been told how much that is.
+    part.kept = call.own_sizes ? 0 : entry->segmented ? room_of_pieces(brought, call.segment_bytes) : brought;
     if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group);
     // A rank that collects also waits for the ranks below it.
     if (part.ends_after && brought == 0) {

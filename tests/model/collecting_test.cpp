@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/trees/halving.hpp"
+#include "tests/model/blocks.hpp"
 #include "tests/model/decoupled.hpp"
 #include "tests/sanitizers.hpp"
 
@@ -158,6 +159,26 @@ TEST(Collecting, WhatIsHandedOverIsWhollyInTheBudget) {
             EXPECT_EQ(others.back()->memory, std::vector<std::byte>(kBytes, std::byte{1 + 2 + 3 + 4}));
             EXPECT_EQ(simulation.engine(2).landing().used(), 0u);
         }
+}
+
+// The binomial gather makes room itself for the blocks that rank 2 passes on. So rank 2 hands over where there is room for its own block.
+TEST(Collecting, WhoPassesOnBlocksOfOwnSizesNeedsRoomForItsOwn) {
+    constexpr std::uint64_t kBlock = 3000;
+    BlocksCall call{.entry = binomial(OperationKind::gather),
+                    .root = 0,
+                    .blocks = {{0, kBlock}, {kBlock, kBlock}, {2 * kBlock, kBlock}, {3 * kBlock, kBlock}},
+                    .own_sizes = std::vector<std::uint64_t>(4, kBlock)};
+    for (const bool has_room : {true, false}) {
+        call.fill();
+        auto options = machine(4, 0);
+        if (!has_room) options.landing_bytes = 4 * kBlock;  // Half of it is for messages that land, and a quarter may be kept.
+        Simulation simulation(options);
+        const auto outcome = simulation.run([&](int rank) { return call.of(rank); }, Times{1'000'000, 0, 0, 100'000});
+        for (const auto& error : outcome.errors) ASSERT_EQ(error, nullptr) << error->what();
+        call.expect_moved();
+        EXPECT_LE(outcome.exits[2], copy_time(0, kBlock)) << "it leaves";
+        EXPECT_LE(simulation.engine(2).landing().peak(), 2 * kBlock) << "its own block, and that of rank 3 if it comes early";
+    }
 }
 
 // A rank that wants to stay until its data has left stays, whether its caller or its deputy began its part.

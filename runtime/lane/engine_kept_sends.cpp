@@ -76,9 +76,11 @@ Nanoseconds Engine::patience(const Transfer& send) const noexcept {
 }
 
 void Engine::keep(Transfer& send) {
+    if (patience(send) == kNever || finalizing_ || !may_keep(send.buffer.size)) return;
+    // Only now: may_keep() lets messages land, and this one may have moved meanwhile.
     const bool queued = send.stage == Transfer::Stage::queued;
     const bool offered = send.stage == Transfer::Stage::moving && send.large && !send.withdrawn;
-    if (!(queued || offered) || patience(send) == kNever || finalizing_ || !may_keep(send.buffer.size)) return;
+    if (!(queued || offered)) return;
     const auto memory = landing_.take(send.buffer.size, false);
     if (!memory) return;
     auto kept = kept_sends_.end();

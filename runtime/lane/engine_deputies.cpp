@@ -128,12 +128,14 @@ void Deputy::ended(Operation&, void* self) {
 
 Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
                             const Block* blocks, bool phantom, int source) {
-    if (waiting_head_) land_waiting();
-    if (waiting_head_) return nullptr;  // no part overtakes a message that waits for room (land())
-    std::array<Bytes, kBuffers> taken{};
     const std::uint64_t collected = source < 0 ? part.kept : part.collected;
     const std::uint64_t data = collected ? collected : part.passed_on ? part.passed_on : part.data;
     const std::array sizes = {part.contribution, data, part.own_block ? 0 : part.result};
+    if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > 0; })) {
+        if (waiting_head_) land_waiting();
+        if (waiting_head_) return nullptr;  // no part that needs room overtakes a message that waits for it (land())
+    }
+    std::array<Bytes, kBuffers> taken{};
     const auto give_back = [&] {
         for (const Bytes& bytes : taken)
             if (bytes.size) landing_.give_back(bytes);

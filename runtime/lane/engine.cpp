@@ -206,8 +206,10 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
     transfer.stage = Transfer::Stage::moving;
     auto bytes = std::span(reinterpret_cast<const std::byte*>(&header), header_size);
     CompactHeader compact;
+    std::uint32_t credit = 0;
     if (eager && fits_compact(header.base)) {
-        compact.credit = static_cast<std::uint8_t>(peers_.take_owed(transfer.peer(), kCreditUnit, 255) / kCreditUnit);
+        credit = peers_.take_owed(transfer.peer(), kCreditUnit, 255);
+        compact.credit = static_cast<std::uint8_t>(credit / kCreditUnit);
         compact.source = static_cast<std::uint16_t>(header.base.source);
         compact.communicator = static_cast<std::uint32_t>(header.base.communicator);
         compact.tag = static_cast<std::uint32_t>(header.base.tag);
@@ -215,7 +217,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         if (mail_ && send_letter(transfer.peer(), peer, compact, payload)) return finish(transfer);
         bytes = std::as_bytes(std::span(&compact, 1));
     } else {
-        header.base.credit = peers_.take_owed(transfer.peer());
+        header.base.credit = credit = peers_.take_owed(transfer.peer());
     }
     Started started;
     try {
@@ -225,6 +227,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         if (!transfer.operation) --peer.sent;
         if (!transfer.operation && !eager) --peer.offers;
         if (eager) peer.allowance += kEntryCharge + static_cast<std::uint32_t>(size);
+        peers_.owe(transfer.peer(), credit);
         transfer.large = false;
         transfer.stage = Transfer::Stage::idle;
         throw;

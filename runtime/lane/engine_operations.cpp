@@ -1,6 +1,7 @@
 // The engine's operations: how a coroutine begins, is resumed, and ends.
 #include <algorithm>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,11 +59,13 @@ void Engine::start(Operation& operation) {
     if (communicator.is_broken_at(operation.sequence())) {
         communicator.broken_told = true;
         const Error& broken = *communicator.broken;
-        if (const auto undelivered = std::move(communicator.undelivered)) {
-            fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
-        } else {
+        const auto undelivered = std::move(communicator.undelivered);
+        if (!undelivered)
             fail(operation, broken);
-        }
+        else if (std::string_view(undelivered->what()).find(broken.what()) != std::string_view::npos)
+            fail(operation, *undelivered);  // it has the sentence of the other already
+        else
+            fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
     } else {
         const EarlyMessage* other =
             early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });

@@ -279,6 +279,24 @@ TEST(Decoupled, TheNextCallTellsOfDataThatWasHandedOverAndLost) {
     EXPECT_NE(what.find("; data that a call had handed over was not delivered: gather("), std::string::npos) << what;
 }
 
+// Rank 2 has handed over and waits for rank 3. Rank 0 sees from the message of rank 1 that the calls do not match, and tells rank 2.
+TEST(Decoupled, TheNextCallSaysOnceThatCallsDidNotMatch) {
+    Simulation simulation(machine(4, 0));
+    const AlgorithmEntry& binomial = collectives::find_algorithm(OperationKind::gather, "binomial");
+    HandMade lost(simulation, 2, binomial, 0, 3000, std::byte{5}), next(simulation, 2, binomial, 0, 3000, std::byte{5});
+    HandMade other(simulation, 0, binomial, 0, 4000, std::byte{0}), matching(simulation, 1, binomial, 0, 3000, std::byte{5});
+    for (const HandMade* call : {&lost, &other, &matching}) simulation.engine(call->rank).begin(*call->operation);
+    ASSERT_TRUE(lost.operation->done()) << "it has handed over";
+    tell_all(simulation);
+    simulation.engine(2).begin(*next.operation);
+    simulation.network().run();
+    ASSERT_TRUE(next.operation->error());
+    const std::string what = next.operation->error()->what();
+    EXPECT_NE(what.find("data that a call had handed over was not delivered: "), std::string::npos) << what;
+    EXPECT_NE(what.find("4000 bytes"), std::string::npos) << what;
+    EXPECT_EQ(what.find("4000 bytes"), what.rfind("4000 bytes")) << what;
+}
+
 using States = std::vector<std::unique_ptr<runtime::CommunicatorState>>;
 
 /// Makes a communicator of all ranks.

@@ -76,6 +76,7 @@ class alignas(64) Engine final : public transport::Sink {
         waitable.begin(*this);
         ++begun_;  // It is not counted if it could not begin.
     }
+    void begin_or_end(Waitable& waitable);  ///< The same for another thread, which cannot catch what begin() throws: it ends with that.
     /// What callers wait for, or will wait for: requests, iterations of plans, and blocking calls.
     struct UnderWay {
         std::uint64_t operations, messages;
@@ -85,8 +86,7 @@ class alignas(64) Engine final : public transport::Sink {
         return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
     }
     std::string examples_under_way() const;  ///< Names a collective operation and a receive, if there are any.
-    /// The number of deputies (deputy.hpp) whose operations are under way.
-    std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }
+    std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }  ///< Deputies whose operations are under way.
 
     void start(Operation& operation);
     void send(Transfer& transfer);

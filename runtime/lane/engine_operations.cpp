@@ -44,6 +44,19 @@ unsigned Engine::run_ready() {
     return ran;
 }
 
+// A throw may have come at any point of begin(), so it ends like something that its caller gives up.
+void Engine::begin_or_end(Waitable& waitable) {
+    try {
+        begin(waitable);
+    } catch (const Error& error) {
+        ++begun_;
+        waitable.abandon(*this, error);
+    } catch (const std::exception& error) {
+        ++begun_;
+        waitable.abandon(*this, Error(ErrorCode::state, fmt::format("it could not be started: {}", error.what())));
+    }
+}
+
 void Engine::start(Operation& operation) {
     if (options_.find_part_alone) {
         if (deputies_.size() > 0 && meet_deputy(operation)) return;
@@ -51,11 +64,11 @@ void Engine::start(Operation& operation) {
         if (is_long && hand_over(operation)) return;
     }
     CommunicatorState& communicator = operation.communicator_;
-    operation.engine_ = this;
+    communicator.remember(operation.sequence(), operation.call_);  // first, because there may be no memory for it
     active_.insert(operation);
+    operation.engine_ = this;
     watch_over_operations();
     communicator.begun = std::max(communicator.begun, operation.sequence());
-    communicator.remember(operation.sequence(), operation.call_);
     if (communicator.is_broken_at(operation.sequence())) {
         communicator.broken_told = true;
         const Error& broken = *communicator.broken;
@@ -176,8 +189,13 @@ void Engine::fail(Operation& operation, const Error& error) {
 void Engine::abandon(Operation& operation, const Error& error) {
     if (operation.done() || leave_to_deputy(operation, error)) return;
     // This rank is out of step on the communicator for good, and the other ranks must not wait for it.
+    const bool has_begun = operation.engine_ != nullptr;  // if so, it may be gone afterwards
     break_communicator(operation.communicator_, operation.sequence(), error, true);
     run_ready();
+    if (has_begun) return;
+    ++finished_;
+    operation.set_error(error);
+    operation.set_done();
 }
 
 }  // namespace rollcall::runtime

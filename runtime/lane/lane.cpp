@@ -147,7 +147,7 @@ unsigned Lane::drain() {
             taken.swap(submissions_);
             submitted_.store(false, std::memory_order_relaxed);
         }
-        for (Waitable* waitable : taken) engine_.begin(*waitable);
+        for (Waitable* waitable : taken) engine_.begin_or_end(*waitable);
         happened += static_cast<unsigned>(taken.size());
     }
     if (noticed_.load(std::memory_order_relaxed)) {

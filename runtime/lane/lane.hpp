@@ -109,8 +109,9 @@ class Lane {
         work(engine_);
     }
 
-    /// The background thread stays away until it is resumed (nested calls count): it moves nothing any more when this returns. Does nothing
-    /// where there is no background thread.
+    /// The background thread stays away until it is resumed (nested calls count): it moves nothing any more when this returns. It still
+    /// takes the baton when a process has died, to handle that and to begin what has been submitted. Does nothing where there is no
+    /// background thread.
     void pause_background();
     bool resume_background();  ///< False: it is not paused.
     /// Ends the background thread. From now on the caller must drive progress.

@@ -133,7 +133,8 @@ rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, in
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
 /** A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
 int rollcall_progress_descriptor(const rollcall_job* job);
-/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. The
+/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. Where
+ * there is a background thread, also that of a connection to another job, the arrival of a message does not count, only what ends. The
  * deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
 /** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */

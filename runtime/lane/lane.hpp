@@ -88,7 +88,8 @@ class Lane {
     /// do, or when something has ended. With host-driven progress it also becomes readable when a process has died. Throws Error{state}
     /// when there are no descriptors left.
     int descriptor();
-    /// Returns false when there is work, or when something has ended since the last call which the caller may not have seen.
+    /// Returns false when there is work, or when something has ended since the last call which the caller may not have seen. With
+    /// host-driven progress the arrival of a message that no receive waits for counts, too.
     bool prepare_to_sleep();
 
     /// This lane, which has a background thread, serves a connection of the job with the other lane. What ends here wakes the event loop of
@@ -229,6 +230,7 @@ class Lane {
     Idle idle_;
     std::uint32_t calls_ = 0;
     unsigned calls_since_poll_ = 0;
+    std::uint64_t early_seen_ = 0;      ///< Engine::came_early() when prepare_to_sleep() was last called.
     Nanoseconds next_notice_look_ = 0;  ///< For a thread that drives without pause.
 
     EventLoop event_loop_;            ///< Open where progress is host-driven, or where the program has asked for a descriptor.

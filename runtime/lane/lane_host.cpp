@@ -1,4 +1,6 @@
 // The part of the lane that serves a program which drives progress itself, or which has an event loop.
+#include <utility>
+
 #include "runtime/lane/lane.hpp"
 #include "runtime/lane/store_then_look.hpp"
 
@@ -37,6 +39,8 @@ bool Lane::prepare_to_sleep() {
     const Baton baton(*this);
     // The test() of one request may have ended another request that was tested before it.
     if (finished_seen_.exchange(engine_.finished()) != engine_.finished()) return false;
+    // The look for one message may have taken in another one that was looked for before it.
+    if (std::exchange(early_seen_, engine_.came_early()) != engine_.came_early()) return false;
     look_at_notices();
     event_loop_.clear_signal();
     event_loop_.watch_transport(true);

@@ -144,17 +144,15 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t steps() const noexcept {
         return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + other_steps_;
     }
-    /// The value of Communicators::ambiguous().
-    std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }
-    std::string name_of(int rank) const;  ///< "rank 3 on host a"
+    std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }  ///< As Communicators::ambiguous().
+    std::string name_of(int rank) const;                                                          ///< "rank 3 on host a"
     /// Prefetches into the cache what every message looks at first (simulation).
     void prefetch() const noexcept { transport::prefetch(this, kHotBytes); }
     /// This rank's caller waits in Job::finalize() and makes no more calls. If another rank waits for it in a call, both ranks are told.
     void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
     void expect_departures();
-    /// As Communicators::untold().
-    const Error* untold() const { return communicators_.untold(); }
+    const Error* untold() const { return communicators_.untold(); }  ///< As Communicators::untold().
 
     // transport::Sink
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
@@ -379,6 +377,7 @@ class alignas(64) Engine final : public transport::Sink {
     SignsOfLife* signs_of_life_ = nullptr;
     Nanoseconds next_look_ = 0;          ///< When to look for signs of life again.
     std::vector<Peek*> peeks_;           ///< Peeks that have not seen a message yet.
+    std::vector<int> looked_for_;        ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
     std::vector<Operation*> watching_;   ///< Operations that watch the board for arrivals.
     std::vector<Operation*> listening_;  ///< Operations that watch the board for signals.
     const std::byte* board_ = nullptr;   ///< The board that they watch.

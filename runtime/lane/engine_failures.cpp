@@ -15,6 +15,8 @@ namespace {
 constexpr Nanoseconds kSuspicionGrace = 500 * kMillisecond;
 // How often the engine checks which peers are waited for, when the last check found none on another host.
 constexpr Nanoseconds kBetweenLooks = 1'000'000'000;
+// A program that looks for messages without waiting waits for their senders, if it looks again within this time.
+constexpr Nanoseconds kWaitsByLooking = 2 * kBetweenLooks;
 
 }  // namespace
 
@@ -73,6 +75,14 @@ void Engine::look_for_signs_of_life(Nanoseconds now) {
     posted_.for_each([&](const Transfer& transfer) { awaited.push_back(transfer.peer()); });
     for (const Peek* peek : peeks_) awaited.push_back(peek->key.source);
     active_.for_each([&](const Operation& operation) { add_awaited(operation, awaited); });
+    std::erase_if(looked_for_, [&](int peer) {
+        const bool is_past = now - peers_[peer].looked_for > kWaitsByLooking;
+        if (is_past)
+            peers_[peer].looked_for = -1;
+        else
+            awaited.push_back(peer);
+        return is_past;
+    });
     transport_.add_pending(awaited);
     const SignsOfLife::Look look = signs_of_life_->look(now, awaited);
     for (const SignsOfLife::Silence& silence : look.silent)

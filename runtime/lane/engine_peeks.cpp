@@ -44,7 +44,13 @@ void Engine::end_peek(Peek& peek, const Error* error) {
 std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
     if (const EarlyMessage* early = early_.find(key)) return early->size;
     if (peers_.any_gone() && peers_.is_gone(key.source)) throw dead(key.source);
-    if (peers_[key.source].has_backlog && backlog_.may_look(key)) ask_for(key);
+    PeerState& peer = peers_[key.source];
+    if (peer.has_backlog && backlog_.may_look(key)) ask_for(key);
+    if (has_signs_) {
+        if (peer.looked_for < 0) looked_for_.push_back(key.source);
+        peer.looked_for = machine_.now();
+        watch_over_peers();
+    }
     return std::nullopt;
 }
 

@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "foundation/clock.hpp"
+
 namespace rollcall::runtime {
 
 namespace node {
@@ -27,6 +29,7 @@ struct PeerState {
     std::uint16_t told = 0, heard = 0;   ///< Control messages to and from the peer that letters must not overtake (modulo 65536).
     std::uint32_t receives = 0;          ///< Point-to-point receives from the peer that were begun (modulo 2^32).
     std::uint32_t offers = 0;            ///< Large point-to-point messages offered to the peer that it has not taken.
+    Nanoseconds looked_for = -1;         ///< When the program last looked for a message from the peer and found none; -1: not of late.
     bool accepts_data = true;            ///< Whether eager messages to it may carry data.
     bool over_tcp = false;               ///< Messages to it go over TCP.
     bool backlogged = false;             ///< Point-to-point sends to it wait here.

@@ -68,6 +68,23 @@ TEST_F(SignsOfLife, AreAskedOfThoseWhoAreWaitedFor) {
     EXPECT_EQ(engine().due(), kNever);
 }
 
+// A program may only look for messages, and not wait for any.
+TEST_F(SignsOfLife, AreAskedOfThoseWhoseMessagesAreLookedFor) {
+    const auto look_for_message = [&](int from) { return engine().size_of_next({1, 0, 7, from}); };
+    messages_.send(3, 0, 7, 8, 1, 0);
+    simulation_.network().run();
+    for (int again = 0; again < 3; ++again) EXPECT_FALSE(look_for_message(2));
+    EXPECT_TRUE(look_for_message(3));
+    for (int seconds = 0; seconds <= 2; ++seconds) EXPECT_EQ(look(), std::vector{2});
+    EXPECT_EQ(look(), std::vector<int>()) << "it has not looked for 2 s";
+    EXPECT_EQ(engine().due(), kNever);
+    EXPECT_FALSE(look_for_message(2));
+    signs_.silent.push_back({{2}, "has not answered"});
+    engine().tick(engine().due());
+    engine().tick(engine().due());
+    EXPECT_THROW(look_for_message(2), Error);
+}
+
 TEST_F(SignsOfLife, ThatAreNotThereFailWhatWaitsAndAllRanksOfTheHost) {
     runtime::Transfer& receive = messages_.receive(0, 2, 7, 8, 0);
     runtime::Transfer& other = messages_.receive(0, 1, 7, 8, 0);

@@ -293,10 +293,12 @@ ROLLCALL_SCENARIO(looks_in_an_event_loop) {
         scene.world.barrier();
         const std::uint64_t bytes = round % 2 ? 100'000 : 8;
         std::vector<std::byte> in, out(bytes, static_cast<std::byte>(round));
+        if (round % scene.size == scene.rank) sleep_us(1000);  // so that its message comes between the two looks
         Request send = scene.world.start_send(std::span(out), scene.next(), kTag);
+        scene.job.prepare_to_sleep();  // what has ended so far keeps the loop awake no more
         std::optional<std::uint64_t> size;
         for (turns = 0; !(size = scene.world.try_next_size(scene.previous(), kTag)); ++turns) {
-            sleep_us(500);
+            sleep_us(2000);
             check(!scene.world.try_next_size(scene.previous(), kUnused), "there is a message that nobody sends");
             if (!scene.job.prepare_to_sleep()) continue;
             // A background thread takes the events, and the arrival of a message is not the end of anything.

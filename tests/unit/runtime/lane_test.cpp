@@ -87,6 +87,16 @@ TEST(Lane, EndsWhatItCannotBeginForAnotherThread) {
     EXPECT_EQ(second.error(), nullptr);
 }
 
+// Something else may have taken it in than the look of the program for this message.
+TEST(Lane, KeepsALoopAwakeForAMessageThatHasComeEarly) {
+    LaneUnderTest test(host_driven());
+    EXPECT_TRUE(test.lane.prepare_to_sleep());
+    test.network.bring(1, 7);
+    while (test.engine.early_messages() == 0) test.lane.progress();
+    EXPECT_FALSE(test.lane.prepare_to_sleep());
+    EXPECT_TRUE(test.lane.prepare_to_sleep());
+}
+
 TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {
     for (const bool waits : {false, true}) {
         LaneUnderTest test(host_driven());

@@ -138,10 +138,10 @@ TEST_F(Info, ExplainsWhatCallsTake) {
     EXPECT_EQ(count(without.out, "shared_memory"), 0) << without.out;
     const std::string gather = "info --explain gather --bytes 4Ki,1Mi --ranks 4 --format csv";
     const std::string copy = "contributes leaves after a copy", longest = "longer than ROLLCALL_LANDING_LONGEST";
-    EXPECT_EQ(count(run(gather).out, copy), 1) << run(gather).out;
+    EXPECT_EQ(count(run(gather).out, copy), 2) << run(gather).out;
     const Ended limited = run(gather, "ROLLCALL_LANDING_LONGEST=2Ki");
     EXPECT_EQ(count(limited.out, copy), 0) << limited.out;
-    EXPECT_EQ(count(limited.out, longest), 2) << limited.out;
+    EXPECT_EQ(count(limited.out, longest), 4) << limited.out;
     expect_refused("info --bytes 8", {"--bytes needs --explain"});
     expect_refused("info --ranks 4", {"--ranks needs --explain"});
     expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});

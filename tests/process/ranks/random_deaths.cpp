@@ -96,7 +96,11 @@ bool Deaths::survive(Ranks ranks, const std::function<void()>& call) const {
         call();
         return true;
     } catch (const Error& error) {
-        if (how_ == "end" && dead() != 0 && error.code() == ErrorCode::peer_failed) throw JobHasEnded();
+        // A rank that has been told leaves, and gives up its calls. Another rank may hear of that before it hears of the end.
+        if (how_ == "end" && dead() != 0 && (error.code() == ErrorCode::peer_failed || error.code() == ErrorCode::state)) {
+            await_own();  // Another thread of the victim still uses this object.
+            throw JobHasEnded();
+        }
         check(explains(error, ranks), "it depends on the ranks {:#b}, of which {:#b} have died, and got {} {}: {}", ranks, dead(),
               name(error.code()), error.failed_rank(), error.what());
         return false;
@@ -104,10 +108,8 @@ bool Deaths::survive(Ranks ranks, const std::function<void()>& call) const {
 }
 
 void Deaths::await(std::size_t word, std::uint64_t value) const {
-    for (; (scene_.at(word).load() & (kNo - 1)) < value; sleep_us(200)) {
-        if (how_ == "end" && dead() != 0) throw JobHasEnded();
-        scene_.job.progress();
-    }
+    // If a rank ends the job, the launcher ends those that wait here.
+    for (; (scene_.at(word).load() & (kNo - 1)) < value; sleep_us(200)) scene_.job.progress();
 }
 
 bool Deaths::all_have(bool made) {

@@ -175,7 +175,8 @@ ROLLCALL_SCENARIO(for_ever_in_spite_of_the_setting) {
     constexpr int kMessages = 4;
     if (scene.rank == 1) {
         scene.await(0, kMessages + 1);
-        std::this_thread::sleep_for(milliseconds(1300));
+        std::this_thread::sleep_for(milliseconds(2300));  // above ROLLCALL_TIMEOUT
+        scene.await(1);
         for (Tag tag = 0; tag < kMessages; ++tag) world.send(static_cast<int>(tag) + 10, 0, tag, kPatience);
         world.barrier(kPatience);
     } else {
@@ -199,6 +200,7 @@ ROLLCALL_SCENARIO(for_ever_in_spite_of_the_setting) {
                 // It counts for the other request.
                 requests.push_back(world.start_receive(never, 1, 100));
                 expect_error(ErrorCode::timeout, "wait_any", [&] { Request::wait_any(requests); });
+                scene.raise(1);
                 const Error error = expect_error(ErrorCode::timeout, "wait_all", [&] { Request::wait_all(requests); });
                 check(says(error, "1 of the 2 requests"), "it says '{}'", error.what());
             }

@@ -46,7 +46,7 @@ TEST(Clocks, PutPredictionsOfDifferentHostsInOrder) {
     expect_success(4, {"order_by_clocks"}, with({"ROLLCALL_TEST_CLOCKS=1000000:0,-5000000000:0,500000000:0,7000000000:0"}));
 }
 TEST(Clocks, ADeathIsTold) {
-    const Ended ended = run_ranks(4, {"death_in_synchronization"}, with({wrong_clocks(8)}));
+    const Ended ended = run_ranks(4, {"death_in_synchronization"}, {.environment = {wrong_clocks(8)}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 7) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, "wrong"), 0) << ended.out;
 }

@@ -203,13 +203,13 @@ TEST(Deaths, WhileTheOthersLeave) {
 }
 
 TEST(Deaths, ByAnExceptionThatLeavesTheScopeOfTheJob) {
-    const Ended ended = run_ranks(3, {"gives_up:1"});
+    const Ended ended = run_ranks(3, {"gives_up:1"}, {.environment = {}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 3) << ended.out << ended.error;
     EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;
 }
 
 TEST(Deaths, ByAnExceptionAreNotHiddenByACommunicatorThatStays) {
-    const Ended ended = run_ranks(3, {"gives_up_but_keeps"});
+    const Ended ended = run_ranks(3, {"gives_up_but_keeps"}, {.environment = {}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 3) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "2 of 2 noticed")) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "kept: the job was")) << ended.out << ended.error;

@@ -34,7 +34,7 @@ TEST(Intercommunicators, WithPlansThatHaveNoSlots) {
     expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_BOARD_SLOTS=14"}, .launcher = {}});
 }
 TEST(Intercommunicators, TellEverybodyOfADeath) {
-    const Ended ended = run_ranks(4, {"death_between_groups"});
+    const Ended ended = run_ranks(4, {"death_between_groups"}, {.environment = {}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
     EXPECT_EQ(lines_with(ended.out, "was told of the death").size(), 3u) << ended.out << ended.error;
 }

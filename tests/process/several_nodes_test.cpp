@@ -128,7 +128,9 @@ TEST(SeveralNodes, ADeathBetweenGroupsIsToldToEveryRank) {
     for (const auto& [ranks, of_node] : {std::pair(4, 2), std::pair(4, 3), std::pair(5, 2), std::pair(6, 4)})
         for (const char* const operation : {"allgather", "broadcast", "scatter", "gather", "reduce", "allreduce", "alltoall"}) {
             if (number++ % (kSanitized ? 4 : 2) != 0) continue;  // Each operation in two of the jobs, or in one.
-            const Ended ended = run_ranks(ranks, {fmt::format("death_between_groups:{}", operation)}, by_two_levels(of_node));
+            JobOptions options = by_two_levels(of_node);
+            options.launcher.insert(options.launcher.end(), {"--grace", "60s"});
+            const Ended ended = run_ranks(ranks, {fmt::format("death_between_groups:{}", operation)}, options);
             EXPECT_EQ(ended.code, 128 + SIGKILL) << operation << ended.out << ended.error;
             EXPECT_EQ(lines_with(ended.out, "was told of the death").size(), static_cast<std::size_t>(ranks - 1))
                 << operation << ended.out << ended.error;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <span>
 
-#include "tests/process/ranks/scene.hpp"
+#include "tests/process/ranks/deaths.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -82,6 +82,7 @@ ROLLCALL_SCENARIO(gives_up_but_keeps) {
     static AtExit stays;
     kept = scene.world.duplicate();
     scene.world.barrier();
+    nobody_is_in_a_call(scene);
     const int last = scene.size - 1;
     if (scene.rank != last) {
         const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });

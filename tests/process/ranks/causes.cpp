@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tests/process/ranks/scene.hpp"
+#include "tests/process/ranks/deaths.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -37,6 +37,7 @@ ROLLCALL_SCENARIO(left_because_of) {
     }
     scene.at(kProcesses + static_cast<std::size_t>(scene.rank)).store(static_cast<std::uint64_t>(::getpid()));
     world.barrier();
+    nobody_is_in_a_call(scene);
     if (scene.rank == 1) ::kill(::getpid(), SIGKILL);
     if (scene.rank == 2) {
         world.barrier();  // Throws, and the exception is not caught.

@@ -16,7 +16,7 @@ namespace rollcall::test {
 
 inline constexpr std::size_t kTimeOfDeath = 100;  ///< Words that all ranks share.
 inline constexpr std::size_t kEnded = 101;
-inline constexpr std::size_t kReady = 102;  ///< How many ranks have left the barrier before the death.
+inline constexpr std::size_t kInNoCall = 102;  ///< How many ranks have come to nobody_is_in_a_call().
 
 [[noreturn]] inline void die(const Scene& scene, const std::string& how) {
     scene.at(kTimeOfDeath).store(static_cast<std::uint64_t>(monotonic_now()));
@@ -26,6 +26,13 @@ inline constexpr std::size_t kReady = 102;  ///< How many ranks have left the ba
     if (how == "exit7") ::_exit(7);
     if (how == "return7") std::exit(7);  // Runs destructors of statics, but not of the job.
     for (;;) ::pause();
+}
+
+/// Waits until all ranks have come here. A rank that is still in a barrier, or in another call, when another one dies would fail there.
+/// Each scenario does this once.
+inline void nobody_is_in_a_call(const Scene& scene) {
+    scene.at(kInNoCall).fetch_add(1);
+    for (; scene.at(kInNoCall).load() < static_cast<std::uint64_t>(scene.size); sleep_us(200)) scene.job.progress();
 }
 
 /// UCX 1.13 ends the process with an assertion (ucp_request.c, "got REP message") when a peer dies while the two are connecting over tcp.

@@ -167,9 +167,7 @@ ROLLCALL_SCENARIO(death) {
     const Communicator survivors = world.split(scene.rank == victim ? 1 : 0, scene.rank);
     connect_all(scene);
     world.barrier();
-    // A rank that is still in the barrier when another one dies would fail there.
-    scene.at(kReady).fetch_add(1);
-    for (; scene.at(kReady).load() < static_cast<std::uint64_t>(scene.size); sleep_us(200)) scene.job.progress();
+    nobody_is_in_a_call(scene);
     const auto work = [&](const std::function<void(int)>& operation) {
         for (int i = 0;; ++i) operation(i);
     };
@@ -353,6 +351,7 @@ ROLLCALL_SCENARIO(late_to_the_end) {
 ROLLCALL_SCENARIO(gives_up) {
     connect_all(scene);
     scene.world.barrier();
+    nobody_is_in_a_call(scene);
     if (scene.rank == scene.number(0, 0)) throw Wrong("giving up, as asked");
     const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
     check(error.failed_rank() == scene.number(0, 0), "{} was blamed", error.failed_rank());

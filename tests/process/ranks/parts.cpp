@@ -100,6 +100,7 @@ ROLLCALL_SCENARIO(death_of_a_part) {
     const Communicator part = scene.world.duplicate();
     connect_all(scene);
     scene.world.barrier();
+    nobody_is_in_a_call(scene);
     if (scene.rank == victim) {
         const bool comes = victim != 2 && !(victim == 0 && call.collects());
         if (comes)

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "tests/process/ranks/scene.hpp"
+#include "tests/process/ranks/deaths.hpp"
 
 namespace rollcall::test {
 namespace {
@@ -206,11 +206,7 @@ ROLLCALL_SCENARIO(death_while_memory_is_read) {
     // UCX ends a process when a peer dies while the two are connecting over tcp. So all ranks are connected before.
     std::vector<int> words(static_cast<std::size_t>(scene.size)), others(words.size());
     scene.world.alltoall(words, others, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
-    // Rank 1 makes the call in which it dies when all others have left the calls before.
-    int word = 0;
-    if (!dies) scene.world.send(word, 1);
-    for (int rank = 0; dies && rank < scene.size; ++rank)
-        if (rank != scene.rank) scene.world.receive(word, rank);
+    nobody_is_in_a_call(scene);
     const auto add = [dies](Word left, Word right) noexcept {
         if (dies) ::kill(::getpid(), SIGKILL);
         return left + right;
@@ -317,6 +313,7 @@ ROLLCALL_SCENARIO(death_of_a_rank_whose_memory_is_read) {
     const bool dies = scene.rank == 1;
     const Communicator rest = scene.world.split(dies ? 1 : 0, 0);
     scene.world.barrier();
+    nobody_is_in_a_call(scene);
     if (dies) {
         Request request = adds ? scene.world.start_allreduce(from, into, rollcall::sum) : scene.world.start_alltoall(from, into);
         ::kill(::getpid(), SIGKILL);

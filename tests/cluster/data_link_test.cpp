@@ -25,7 +25,7 @@ TEST_F(DataLink, ThatGoesDownIsToldToWhoWaitsForIt) {
     for (const std::string how : {"receive", "barrier", "send"}) {
         SCOPED_TRACE(how);
         Cluster cluster("2", {"--ssh"});
-        Command command(job(cluster, "5s", "waits_over_a_dead_link:" + how));
+        Command command(job(cluster, "2s", "waits_over_a_dead_link:" + how));
         ASSERT_TRUE(command.wait_for(" waits\n", std::chrono::seconds(30), 2)) << command.so_far().out << command.so_far().error;
         for (const auto& [here, there] : {std::pair("node0", "node1"), std::pair("node1", "node0")}) {
             const std::string drop = fmt::format("PATH=$PATH:/usr/sbin:/sbin iptables --append INPUT --source {} --jump DROP",
@@ -43,7 +43,7 @@ TEST_F(DataLink, ThatGoesDownIsToldToWhoWaitsForIt) {
 // A stopped rank does not answer, but its host answers for it. So the link is not blamed.
 TEST_F(DataLink, IsNotBlamedForARankThatIsStopped) {
     const Cluster cluster("2", {"--ssh"});
-    expect_success(run(job(cluster, "1s", "waits_for_a_stopped_rank:6000")));
+    expect_success(run(job(cluster, "1s", "waits_for_a_stopped_rank:2500")));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include "tests/sanitizers.hpp"
+
 namespace rollcall::test {
 namespace {
 
@@ -92,7 +94,7 @@ class Job {
             namespaces_.push_back(process_namespace(cluster.process_of(hosts_.back())));
         }
         // A short silence limit is set only where silence is the way to notice the failure.
-        const char* silence = cell.code == 125 ? "1s" : "20s";
+        const char* const silence = cell.code != 125 ? "20s" : kSanitized ? "3s" : "1s";
         Words words = cluster.words({"exec", "head", ROLLCALL_COMMAND, "run", "--hosts", fmt::format("{}:2", fmt::join(hosts_, ":2,")),
                                      "--agent", fmt::format("ssh -F {}/ssh_config", cluster.state()), "--fanout", cell.fanout, "--grace",
                                      "200ms", "--silence", silence, ROLLCALL_LAUNCHER_PROBE, "orphan"});

@@ -163,13 +163,14 @@ TEST_F(Launch, DroppedConnectionsAreTriedAgain) {
 
 TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
     const Cluster cluster("3", {"--ssh"});
-    const auto refused = [&](const std::string& hosts, const std::string& agent, int code, const std::string& sentence) {
+    const auto refused = [&](const std::string& hosts, const std::string& agent, int code, const std::string& sentence,
+                             const char* limit = "30s") {
         SCOPED_TRACE(sentence);
         std::vector<std::unique_ptr<Command>> jobs;
         for (const char* fanout : {"flat", "1"})
             jobs.push_back(
                 std::make_unique<Command>(cluster.words({"exec", "node0", ROLLCALL_COMMAND, "run", "--hosts", hosts, "--agent", agent,
-                                                         "--fanout", fanout, "--launch-timeout", "5s", "sh", "-c", "echo started"})));
+                                                         "--fanout", fanout, "--launch-timeout", limit, "sh", "-c", "echo started"})));
         for (const auto& job : jobs) {
             const Result result = job->finish();
             EXPECT_EQ(result.code, code);
@@ -189,7 +190,7 @@ TEST_F(Launch, AHostThatCannotBeHadIsOneSentence) {
 
     refused("node[0-2]", "no-such-shell", 1, "No such file or directory");
     ASSERT_EQ(cluster.call({"partition", "node2"}).code, 0);
-    refused("node[0-2]", shell(cluster), 124, "host node2 has not answered within 5s");
+    refused("node[0-2]", shell(cluster), 124, "host node2 has not answered within 3s", "3s");
 }
 
 /// Each host looks for the program itself.

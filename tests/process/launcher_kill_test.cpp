@@ -41,7 +41,7 @@ class Victims {
         static int number = 0;
         go_ = fmt::format("{}/rollcall-kill-go-{}-{}", testing::TempDir(), ::getpid(), ++number);
         // Only a stopped process is noticed by its silence. On a busy machine a killed one could be silent for a second, too.
-        const char* const silence = cell.signal == SIGSTOP ? "1s" : "20s";
+        const char* const silence = cell.signal != SIGSTOP ? "20s" : kSanitized ? "3s" : "1s";
         Words words{"--hosts", "a:2,b:2,c:2", "--agent", kShell, "--fanout", cell.fanout, "--grace", "200ms", "--silence", silence};
         if (cell.victim == Victim::rank && cell.signal == SIGSTOP) words.insert(words.end(), {"--timeout", "3s"});
         words.insert(words.end(), {kProbe, "orphan", "barrier", "ready"});

@@ -80,13 +80,14 @@ oversubscribed() {
     sed -nE 's/^ *[0-9]+\/[0-9]+ Test +#[0-9]+: (.*[^ .]) \.+ +Passed .*/passed only when run alone: \1/p' "$again"
 }
 # Runs all tests of a program, many of them in each process: the start and the end of a process take longer than most tests. There are more
-# processes than cores, so that all cores are busy until the end. A test in which a process hangs or crashes is named and counts as failed.
+# shards than cores, so that all cores are busy until the end. Two more than there are cores run at a time, because some tests wait. A test in
+# which a process hangs or crashes is named and counts as failed.
 in_shards() { # PROGRAM TESTS-LEFT-OUT
     local code=0 log=$logs/shard${1//\//-} shards=$((4 * jobs))
     rm -f "$log"-*.log
     # shellcheck disable=SC2016 # the inner shell's
-    seq 0 $((shards - 1)) | GTEST_TOTAL_SHARDS=$shards xargs -P "$jobs" -I{} sh -c \
-        'GTEST_SHARD_INDEX={} timeout 300 "$0" --gtest_filter="-$1" >"$2-{}.log" 2>&1' "$1" "$2" "$log" || code=1
+    seq 0 $((shards - 1)) | GTEST_TOTAL_SHARDS=$shards xargs -P $((jobs + 2)) -I{} sh -c \
+        'GTEST_SHARD_INDEX={} timeout 900 "$0" --gtest_filter="-$1" >"$2-{}.log" 2>&1' "$1" "$2" "$log" || code=1
     awk 'function end_of_file() {
              if (running != "") { print "[  FAILED  ] " running " did not end: Failure"; failed++ }
              running = ""

@@ -183,7 +183,7 @@ void RandomProgram::drop_everything() {
         try {
             scene_.job.finalize();
         } catch (const Error& error) {
-            check(says(error, "handed over was not delivered"), "finalize: {}", error.what());
+            if (!says(error, "handed over was not delivered")) throw;
         }
     };
     const auto drop_places = [&] {

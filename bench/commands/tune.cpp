@@ -139,32 +139,49 @@ Costs costs_before(const std::string& path) {
                                               std::generic_category().message(reason)));
 }
 
+/// The file that is replaced: where `path` is a symbolic link, the file behind it, so that the link stays. Refuses what is no regular file,
+/// such as a device, because a rename would replace it.
+std::filesystem::path replaceable(const std::string& path) {
+    std::error_code failed;
+    const auto status = std::filesystem::status(path, failed);
+    if (!std::filesystem::exists(status)) return path;
+    if (!std::filesystem::is_regular_file(status))
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("the file of costs {} is no regular file; allowed: a file, or a name that is free", quote(path)));
+    const std::filesystem::path target = std::filesystem::canonical(path, failed);
+    if (failed) refuse_file(path, failed.value());
+    return target;
+}
+
 /// Replaces the file at once, so that a job that starts meanwhile reads all of the old one or of the new one.
 void replace(const std::string& path, const std::string& text) {
-    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    const std::filesystem::path target = replaceable(path), directory = target.parent_path();
     std::error_code failed;
     if (!directory.empty()) std::filesystem::create_directories(directory, failed);
     if (failed) refuse_file(path, failed.value());
-    const std::string fresh = fmt::format("{}.{}", path, ::getpid());
+    const std::string fresh = fmt::format("{}.{}", target.string(), ::getpid());
     errno = 0;
     std::ofstream out(fresh);
     out << text;
     out.close();
-    if (!out) refuse_file(path, errno);
-    std::filesystem::rename(fresh, path, failed);
-    if (!failed) return;
+    int reason = out ? 0 : errno;
+    if (out) {
+        std::filesystem::rename(fresh, target, failed);
+        if (!failed) return;
+        reason = failed.value();
+    }
     std::error_code nothing_there;
     std::filesystem::remove(fresh, nothing_there);
-    refuse_file(path, failed.value());
+    refuse_file(path, reason);
 }
 
 /// The file that --file names, or else this value of ROLLCALL_COSTS.
 std::string file_of(const Words& words, const std::string& setting) {
-    if (!words.file.empty()) return words.file;
-    const std::string path = costs_path(setting);
+    const std::string path = words.file.empty() ? costs_path(setting) : words.file;
     if (path.empty())
         throw Error(ErrorCode::invalid_argument, setting.empty() ? "there is no home directory for the file of costs; allowed: --file PATH"
                                                                  : "ROLLCALL_COSTS=no names no file of costs; allowed: --file PATH");
+    replaceable(path);  // so that it is refused before the measurement
     return path;
 }
 

@@ -1,6 +1,7 @@
 /// \file
 /// Tests what `rollcall tune` measures and writes, and that jobs and `rollcall info` use it.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -73,6 +74,19 @@ TEST_F(Tune, RefusesInOneLine) {
     const Ended unwritable = run("tune --file /proc/costs");
     EXPECT_EQ(unwritable.code, 1);
     EXPECT_NE(unwritable.error.find("the file of costs '/proc/costs' cannot be written"), std::string::npos) << unwritable.error;
+}
+
+TEST_F(Tune, ReplacesRegularFilesOnly) {
+    const auto pipe = directory_ / "pipe", link = directory_ / "link";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    expect_refused("tune --file " + pipe.string(), {"is no regular file", "allowed: "});
+    EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+    const std::string path = file("costs", "network_gap = 77us\n");
+    std::filesystem::create_symlink(path, link);
+    const Ended ended = run("tune --file " + link.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_NE(contents(path).find("# Measured by"), std::string::npos) << contents(path);
 }
 
 TEST_F(Tune, OnlyRankZeroOfAJobNeedsAFile) {

@@ -24,7 +24,9 @@ struct HugeAllocator {
         std::size_t bytes = count * sizeof(T);
         const bool huge = bytes >= kHugePage;
         if (huge) bytes = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-        void* memory = huge ? std::aligned_alloc(kHugePage, bytes) : std::malloc(bytes);
+        constexpr std::size_t kAlignment = alignof(T) > alignof(std::max_align_t) ? alignof(T) : alignof(std::max_align_t);
+        if (!huge) bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+        void* memory = std::aligned_alloc(huge ? kHugePage : kAlignment, bytes);
         if (!memory) throw std::bad_alloc();
         if (huge) madvise(memory, bytes, MADV_HUGEPAGE);
         return static_cast<T*>(memory);

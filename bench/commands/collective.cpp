@@ -114,8 +114,11 @@ int run_with_peers(const Part& part, Report& report) {
     const Compute wait = agenda.wait.value_or(phases || share_cpus(start.ranks) ? Compute::sleep : Compute::spin);
     JobWords job = part.jobs.front();
     job.words.insert(job.words.end(), {"--wait", wait == Compute::sleep ? "sleep" : "spin", kFirstIterationOption, "0"});
-    std::vector<RawCell> all;
-    for (std::uint64_t round = 0; round < agenda.rounds; ++round) {
+    std::vector<RawCell> all;  // of complete rounds
+    const auto report_all = [&] {
+        for (RawCell& cell : grouped(std::exchange(all, {}))) add_to(report, agenda.sweep, std::move(cell));
+    };
+    const auto measure_round = [&](std::uint64_t round) {
         job.words.back() = std::to_string(round * agenda.iterations);
         std::vector<RawCell> ours;
         const Nanoseconds begin = monotonic_now();
@@ -126,11 +129,19 @@ int run_with_peers(const Part& part, Report& report) {
         if (!agenda.sweep.distributions.empty()) setup.distribution = agenda.sweep.distributions.front();
         const PeerCalls calls(ours, setup);
         const Timeout limit = peer_limit(start, monotonic_now() - begin);
+        for (const Peer* peer : agenda.peers) append(ours, calls.measure(*peer, start.cluster.get(), limit));
         append(all, ours);
-        for (const Peer* peer : agenda.peers) append(all, calls.measure(*peer, start.cluster.get(), limit));
+        return 0;
+    };
+    int failed = 0;
+    try {
+        for (std::uint64_t round = 0; round < agenda.rounds && failed == 0; ++round) failed = measure_round(round);
+    } catch (...) {
+        report_all();
+        throw;
     }
-    for (RawCell& cell : grouped(std::move(all))) add_to(report, agenda.sweep, std::move(cell));
-    return 0;
+    report_all();
+    return failed;
 }
 
 int run(const AgendaWords& words, OperationKind operation) {
@@ -149,10 +160,16 @@ int run(const AgendaWords& words, OperationKind operation) {
                     "several distributions in --sizes with several values of --ranks or --landing; allowed: one distribution");
     if (const JobWords& job = first.jobs.front(); !several_jobs && !with_peers) return start_again(first.start, job.environment, job.words);
     Report report(sweep, std::cout);
-    for (const Part& part : parts)
-        if (const int failed = with_peers ? run_with_peers(part, report) : run_jobs(part, report)) return failed;
+    int failed = 0;
+    try {
+        for (auto part = parts.begin(); part != parts.end() && failed == 0; ++part)
+            failed = with_peers ? run_with_peers(*part, report) : run_jobs(*part, report);
+    } catch (...) {
+        report.finish();  // what was measured before is not lost
+        throw;
+    }
     report.finish();
-    return 0;
+    return failed;
 }
 
 /// Adds the command of one operation. If blocks have sizes of their own, `sizes` selects the distributions.

@@ -35,6 +35,7 @@ void Report::add(Measured measured) {
     if (sweep_.as_in_paper && !sweep_.paper)
         for (Metric& metric : cell.metrics) metric.in_table = metric.name == "run_time" || metric.name == "last_delay";
     printer_.add(std::move(cell));
+    has_cells_ = true;
 }
 
 std::vector<Metric> Report::compare_with_first(const Measured& measured) {
@@ -51,7 +52,7 @@ std::vector<Metric> Report::compare_with_first(const Measured& measured) {
 void Report::finish() {
     printer_.finish();
     if (raw_) raw_->close();
-    if (!sweep_.plot.empty()) write_picture(sweep_.plot, pictures_.picture());
+    if (!sweep_.plot.empty() && has_cells_) write_picture(sweep_.plot, pictures_.picture());
 }
 
 }  // namespace rollcall::bench

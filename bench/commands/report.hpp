@@ -22,7 +22,7 @@ class Report {
     Report(const Sweep& sweep, std::ostream& out);
     /// In a sweep of a paper's table, the cell of the base must come before that of the algorithm that is compared with it.
     void add(Measured measured);
-    /// Prints the remaining cells and draws the picture. Throws Error{state} if a file cannot be written.
+    /// Prints the remaining cells and draws the picture, unless there are no cells. Throws Error{state} if a file cannot be written.
     void finish();
 
   private:
@@ -34,6 +34,7 @@ class Report {
     CompetitivePrinter printer_;
     std::optional<RawWriter> raw_;
     Pictures pictures_;
+    bool has_cells_ = false;
     std::vector<CallSample> base_;               ///< The calls of the base of the paper's table.
     std::map<std::string, ElapsedTimes> first_;  ///< By ranks, size, landing, pattern and distribution of sizes.
 };

@@ -27,6 +27,35 @@ void run_in_job(const RoundWords& words, const RoundBenchmark& benchmark) {
     printer.finish();
 }
 
+/// Runs the jobs of all rounds over one transport. Returns the exit code of the first one that fails, or 0. `measured` has the samples of
+/// each variant.
+int measure_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark, const TransportChoice& transport,
+                   std::vector<std::vector<Samples>>& measured) {
+    for (std::uint64_t round = 0; round < words.rounds; ++round)
+        for (std::size_t variant = 0; variant < measured.size(); ++variant) {
+            std::vector<std::string> environment = transport.environment;
+            const auto& more = benchmark.variants[variant].environment;
+            environment.insert(environment.end(), more.begin(), more.end());
+            // The environment chooses the transport.
+            Samples samples = collect(start, environment, {"--transport", "default"});
+            if (samples.exit_code != 0) return samples.exit_code;
+            if (benchmark.after_job) benchmark.after_job(transport, samples);
+            measured[variant].push_back(std::move(samples));
+        }
+    return 0;
+}
+
+/// Prints the rounds in which all variants, and all peers after them, were measured. Leaves none behind.
+void print_complete_rounds(CellPrinter& printer, const RoundBenchmark& benchmark, std::vector<std::vector<Samples>>& measured) {
+    std::size_t complete = std::numeric_limits<std::size_t>::max();
+    for (const std::vector<Samples>& rounds : measured) complete = std::min(complete, rounds.size());
+    for (std::size_t variant = 0; variant < measured.size() && complete > 0; ++variant) {
+        measured[variant].erase(measured[variant].begin() + static_cast<std::ptrdiff_t>(complete), measured[variant].end());
+        benchmark.print(printer, benchmark.variants[variant], measured[variant]);
+    }
+    measured.clear();
+}
+
 }  // namespace
 
 void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help) {
@@ -56,24 +85,22 @@ int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark
         return 0;
     }
     CellPrinter printer(std::cout, words.format);
-    for (const TransportChoice& transport : transports) {
-        std::vector<std::vector<Samples>> measured(benchmark.variants.size());
-        for (std::uint64_t round = 0; round < words.rounds; ++round)
-            for (std::size_t variant = 0; variant < measured.size(); ++variant) {
-                std::vector<std::string> environment = transport.environment;
-                const auto& more = benchmark.variants[variant].environment;
-                environment.insert(environment.end(), more.begin(), more.end());
-                // The environment chooses the transport.
-                Samples samples = collect(start, environment, {"--transport", "default"});
-                if (samples.exit_code != 0) return samples.exit_code;
-                if (benchmark.after_job) benchmark.after_job(transport, samples);
-                measured[variant].push_back(std::move(samples));
-            }
-        for (std::size_t variant = 0; variant < measured.size(); ++variant)
-            benchmark.print(printer, benchmark.variants[variant], measured[variant]);
+    std::vector<std::vector<Samples>> measured;
+    int failed = 0;
+    try {
+        for (const TransportChoice& transport : transports) {
+            measured.assign(benchmark.variants.size(), {});
+            failed = measure_rounds(start, words, benchmark, transport, measured);
+            print_complete_rounds(printer, benchmark, measured);
+            if (failed != 0) break;
+        }
+    } catch (...) {
+        print_complete_rounds(printer, benchmark, measured);
+        printer.finish();
+        throw;
     }
     printer.finish();
-    return 0;
+    return failed;
 }
 
 Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name) {

@@ -65,8 +65,9 @@ struct RoundBenchmark {
     std::function<void(CellPrinter&, const Variant&, const std::vector<Samples>&)> print;
 };
 /// Outside a job, starts jobs of this same command: for each transport, so many rounds of all variants. Stops after the first job that
-/// fails, and returns its exit code; otherwise returns 0. Inside a job, measures as one of its ranks. Rank 0 then leaves the samples for
-/// the process that started the job, or prints them if no process waits for them.
+/// fails, prints the rounds that were complete, and returns its exit code; otherwise returns 0. It prints them, too, before it lets an
+/// error of after_job() through. Inside a job, measures as one of its ranks. Rank 0 then leaves the samples for the process that started
+/// the job, or prints them if no process waits for them.
 int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark);
 
 /// The samples of one competitor: one list for each round.

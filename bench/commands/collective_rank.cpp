@@ -120,11 +120,6 @@ class Runner {
 
     std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
         Operands operands = operands_of(sweep_, world_, groups_, bytes, distribution);
-        if (sweep_.explain && job_.rank() == 0 && agenda_.first == 0) {
-            // If a program reads the rows, explanations go to standard error.
-            std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
-            out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}) << std::endl;
-        }
         const Nanoseconds message = message_time(world_, sweep_.root, partner_, size_of_call(bytes));
         // Each cell corresponds to one call site of a program. It has a plan of its own, which learns only from the phases of that cell.
         std::vector<Plan> plans;
@@ -134,6 +129,7 @@ class Runner {
                                                .segment_bytes = sweep_.segment_bytes,
                                                .timeout = {},
                                                .predictor = sweep_.phases->predictor}));
+        if (sweep_.explain && job_.rank() == 0 && agenda_.first == 0) explain(operands, plans);
         const auto call_cell = [&](std::size_t cell, Nanoseconds delay, std::uint64_t iteration) {
             return call(operands, algorithm(cell), plans.empty() ? nullptr : &plans[cell], delay, iteration,
                         key_of({sweep_.seed, bytes, iteration, cell}));
@@ -155,6 +151,18 @@ class Runner {
             for (Nanoseconds* time : {&record.arrival, &record.first_data, &record.exit, &record.predicted})
                 if (*time != kNoTime) *time = time_.corrected(*time);
         return gather(bytes, message, mine);
+    }
+
+    /// Says what `auto` chooses. Planned calls have a choice of their own, because they begin early.
+    void explain(Operands& operands, const std::vector<Plan>& plans) const {
+        // If a program reads the rows, explanations go to standard error.
+        std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
+        for (std::size_t cell = 0; cell < plans.size(); ++cell)
+            if (algorithm(cell) == "auto") {  // the plans of all patterns have the same one
+                out << plans[cell].explanation() << std::endl;
+                return;
+            }
+        out << operands.explain({.algorithm = "auto", .segment_bytes = {}, .timeout = {}}, !plans.empty()) << std::endl;
     }
 
     /// Executes one call on all ranks: prepares the data, starts together, and checks the result.

@@ -260,8 +260,11 @@ void explain(const Plan& plan) {
     std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const SimulatedLanding& landing : plan.landing) {
-            const auto situation = CellRun::situation(plan, bytes, landing, plan.decouple.back());
-            out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
+            for (const bool decouple : plan.decouple) {
+                const auto situation = CellRun::situation(plan, bytes, landing, decouple);
+                if (plan.decouple.size() > 1) out << (decouple ? "--decouple auto: " : "--decouple no: ");
+                out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
+            }
         }
     }
 }

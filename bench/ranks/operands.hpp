@@ -52,7 +52,7 @@ class Operands {
     void call(const CollectiveOptions& options);
     Plan plan(const PlanOptions& options);
     /// Not for operations between two groups.
-    std::string explain(const CollectiveOptions& options) { return collective().explain(options); }
+    std::string explain(const CollectiveOptions& options, bool is_planned) { return collective().explain(options, is_planned); }
     /// For example "gather linear of 1000 bytes to rank 0".
     std::string describe(const std::string& algorithm) const;
 

@@ -73,7 +73,8 @@ void add_phase_options(usage::Command& command, PhaseWords& words) {
     command
         .add_option(
             "--prediction-noise", words.noise,
-            "Announce the middle of a phase too early or too late, so that predictions are wrong by a normal deviation of P% of the phase")
+            "Announce the middle of a phase too early or too late, so that predictions are wrong by a normal deviation of P% of the phase; "
+            "for edge_linear only")
         ->type_name("P%")
         ->default_str("0%");
 }
@@ -100,6 +101,11 @@ std::optional<Phases> checked(const PhaseWords& words, const std::string& comput
     if (words.predictor) phases.predictor = parse_predictor(*words.predictor);
     if (words.noise) phases.noise_percent = parse_noise(*words.noise);
     phases.edge = !words.no_edge;
+    if (phases.noise_percent > 0 && (!phases.edge || phases.predictor != Predictor::edge_linear))
+        throw Error(
+            ErrorCode::invalid_argument,
+            "--prediction-noise with --no-edge or another --predictor; allowed: with edge_linear, which predicts from the edge that "
+            "the noise moves");
     return phases;
 }
 

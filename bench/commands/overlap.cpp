@@ -146,9 +146,14 @@ void print(CellPrinter& printer, const Plan& plan, const Words& words, const std
 
 int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
+    if (!inside_job() && start.ranks != kRanks)
+        throw Error(ErrorCode::invalid_argument, fmt::format("an overlap of {} ranks; allowed: 2, a sender and a receiver", start.ranks));
     const Plan plan = plan_of(words);
     std::vector<Variant> variants;
     const std::string of_job = Settings::from_environment().landing_bytes > 0 ? "on" : "off";
+    if (!inside_job() && of_job == "off" && plan.landing != std::vector<std::string>{"off"})
+        throw Error(ErrorCode::invalid_argument,
+                    "--landing on with ROLLCALL_LANDING_BYTES=0; allowed: --landing off, or a setting that leaves landing memory");
     refuse_other_settings(words.inherited, "--landing", words.landing, plan.landing, of_job);
     if (inside_job())
         variants.push_back({of_job});

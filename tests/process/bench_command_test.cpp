@@ -91,6 +91,23 @@ TEST_F(BenchCommand, ExplainsWhatAutoChooses) {
     const Ended ended = run(std::string(kQuick) + " --bytes 8 --algorithm auto --explain");
     ASSERT_EQ(ended.code, 0) << ended.error;
     EXPECT_NE(ended.out.find("because"), std::string::npos) << ended.out;
+    // A planned call cannot be decoupled, so the choice may be another one.
+    const Ended planned = run(std::string(kQuick) + " --bytes 8 --algorithm auto --compute 1ms --explain");
+    ASSERT_EQ(planned.code, 0) << planned.error;
+    EXPECT_NE(planned.out.find("because"), std::string::npos) << planned.out;
+    const Ended simulated = run("simulate broadcast --ranks 4 --bytes 8 --algorithm auto --explain");
+    ASSERT_EQ(simulated.code, 0) << simulated.error;
+    for (const char* way : {"--decouple no: broadcast of 8 bytes", "--decouple auto: broadcast of 8 bytes"})
+        EXPECT_NE(simulated.out.find(way), std::string::npos) << simulated.out;
+}
+
+TEST_F(BenchCommand, AJobThatFailsLeavesTheResultsOfThoseBeforeIt) {
+    // Only the second job has a rank 2.
+    const Ended ended =
+        run("bench broadcast --ranks 2,3 --bytes 8 --iterations 2 --algorithm binomial --format csv", "ROLLCALL_TEST_CORRUPT=2");
+    EXPECT_EQ(ended.code, 1) << ended.error;
+    EXPECT_NE(ended.error.find("gave a wrong result"), std::string::npos) << ended.error;
+    EXPECT_EQ(lines_of(ended.out).size(), 2u) << ended.out;
 }
 
 TEST_F(BenchCommand, ASpoiledResultEndsTheRun) {
@@ -144,6 +161,8 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench barrier --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});
     expect_refused("bench loop --operation barrier", {"'barrier'", "allowed: all, broadcast, scatter, gather"});
     expect_refused("bench loop --compute uniform:0..4T", {"uniform:0..4T", "in units of time"});
+    expect_refused("bench overlap --ranks 3", {"3 ranks", "allowed: 2"});
+    expect_refused("bench overlap --landing on --env ROLLCALL_LANDING_BYTES=0", {"--landing on", "allowed: --landing off"});
     expect_refused("bench overlap --transport ib", {"'ib'", "allowed: all, default, shm, tcp"});
     expect_refused("bench idle --duration 0", {"--duration"});
     expect_refused("bench schedule --search tree", {"'tree'", "allowed: all, linear, pairing_heap, segment_tree"});
@@ -166,6 +185,8 @@ TEST_F(BenchCommand, RefusesWrongWordsAboutScatterAndGatherInOneLine) {
     expect_refused("bench gather --predictor last", {"--predictor", "--compute"});
     expect_refused("bench gather --compute 1ms --predictor crystal", {"'crystal'", "allowed: edge_linear, last"});
     expect_refused("bench gather --compute 1ms --prediction-noise 5", {"'5'", "allowed: 0% to 100%"});
+    for (const char* words : {" --no-edge", " --predictor last"})
+        expect_refused("bench gather --compute 1ms --prediction-noise 5%" + std::string(words), {"--prediction-noise", "edge_linear"});
     expect_refused("bench scatter --paper table4", {"'table4'", "allowed: table3"});
     expect_refused("bench gather --paper table4 --arrival balanced", {"--paper", "allowed: --bytes and --delays"});
     expect_refused("simulate gather --paper table4 --delays 7", {"'7'", "allowed: all, 0ms, 1ms, 5ms"});
@@ -363,7 +384,7 @@ TEST_F(BenchCommand, OnHostsWhoseClocksAreWrong) {
             EXPECT_LT(cell["prediction_error"]["median"], 1.0);
         }
     }
-    const Ended overlap = run("bench overlap --ranks 3 --bytes 64Ki --iterations 2 --transport shm --timeout 100s --format json", clocks);
+    const Ended overlap = run("bench overlap --ranks 2 --bytes 64Ki --iterations 2 --transport shm --timeout 100s --format json", clocks);
     EXPECT_EQ(overlap.code, 0) << overlap.error;
 }
 

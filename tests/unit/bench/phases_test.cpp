@@ -52,13 +52,20 @@ TEST(BenchPhases, AreOffUnlessAskedFor) {
 TEST(BenchPhases, WordsAreCheckedAndWhatIsAllowedIsListed) {
     EXPECT_NE(refusal(words("long")).find("--compute 'long'; allowed: "), std::string::npos);
     PhaseWords given = words("1ms");
-    given.predictor = "moving_average";
     given.noise = "2.5%";
+    EXPECT_EQ(checked(given)->notes().back(), std::pair(std::string("prediction_noise"), std::string("2.5%")));
+    // The noise moves the edge, which only edge_linear always uses.
+    given.no_edge = true;
+    EXPECT_NE(refusal(given).find("--prediction-noise with --no-edge"), std::string::npos);
+    given.no_edge = false;
+    given.predictor = "moving_average";
+    EXPECT_NE(refusal(given).find("another --predictor; allowed: with edge_linear"), std::string::npos);
+    given.noise = "0%";
     given.no_edge = true;
     const auto phases = checked(given);
     EXPECT_EQ(phases->predictor, Predictor::moving_average);
     EXPECT_EQ(phases->notes(),
-              (decltype(phases->notes()){{"compute", "1ms"}, {"predictor", "moving_average (no edge)"}, {"prediction_noise", "2.5%"}}));
+              (decltype(phases->notes()){{"compute", "1ms"}, {"predictor", "moving_average (no edge)"}, {"prediction_noise", "0%"}}));
     EXPECT_FALSE(phases->edge);
     given.predictor = "oracle";
     EXPECT_NE(refusal(given).find("'oracle'; allowed: edge_linear, last, moving_average, exponential"), std::string::npos);

@@ -176,6 +176,7 @@ Plan plan_of(const Words& words, int ranks) {
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
     plan.peers = parse_peers(words.peers);
+    if (!plan.peers.empty()) require_short_plan(kWarmup + plan.iterations, ranks, false);
     return plan;
 }
 
@@ -207,9 +208,12 @@ Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start, con
 /// Bars for each operation and size: the limit, and the time of each way.
 class Bars {
   public:
-    void add(const Plan& plan, int ranks, const Cell& cell, const std::string& operation, const Estimate& limit) {
-        const std::string title = fmt::format("{} of {} with {} ranks, which compute for {}", operation, format_bytes(cell.identity.bytes),
-                                              ranks, plan.compute.describe());
+    /// `transport`: empty if there is only one.
+    void add(const Plan& plan, int ranks, const Cell& cell, const std::string& operation, const std::string& transport,
+             const Estimate& limit) {
+        const std::string title =
+            fmt::format("{} of {} with {} ranks, which compute for {}{}", operation, format_bytes(cell.identity.bytes), ranks,
+                        plan.compute.describe(), transport.empty() ? "" : ", over " + transport);
         auto chart = std::find_if(charts_.begin(), charts_.end(), [&](const LineChart& one) { return one.title == title; });
         if (chart == charts_.end()) {
             chart = charts_.insert(chart, {.title = title, .x = {"", false, {}}, .y = {"time of an iteration", true, {}}, .series = {}});
@@ -223,7 +227,8 @@ class Bars {
     std::vector<LineChart> charts_;
 };
 
-void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const std::string& who, const std::vector<Samples>& rounds) {
+void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const std::string& who, const std::string& transport,
+           const std::vector<Samples>& rounds) {
     for (const std::string& operation : plan.operations)
         for (const std::uint64_t bytes : plan.sizes) {
             const auto times = together(rounds_of(rounds, key(operation, bytes, kTime)));
@@ -246,7 +251,7 @@ void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const 
             cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
             cell.notes.emplace_back("calls", operation);
             printer.add(cell);
-            bars.add(plan, ranks, cell, operation, metric("limit", Unit::seconds, limits).value);
+            bars.add(plan, ranks, cell, operation, transport, metric("limit", Unit::seconds, limits).value);
         }
 }
 
@@ -304,11 +309,15 @@ int run(const Words& words) {
         for (std::size_t i = 0; i < plan.peers.size(); ++i) theirs[i].push_back(run_loops_of(*plan.peers[i], plan, start, ours));
     };
     Bars bars;
+    const bool several_transports = parse_transports(words.transports).size() > 1;
+    std::string transport;  // of the present bars; that of peers has another name
     const auto print_way = [&](CellPrinter& printer, const Variant& way, const std::vector<Samples>& rounds) {
-        print(printer, bars, plan, start.ranks, way.name, rounds);
+        // Bars of different transports are no alternatives.
+        if (way.name == ways.front().name && several_transports) transport = rounds.front().transport;
+        print(printer, bars, plan, start.ranks, way.name, transport, rounds);
         if (way.name != ways.back().name) return;
         for (std::size_t i = 0; i < theirs.size(); ++i)
-            print(printer, bars, plan, start.ranks, plan.peers[i]->name, std::exchange(theirs[i], {}));
+            print(printer, bars, plan, start.ranks, plan.peers[i]->name, transport, std::exchange(theirs[i], {}));
     };
     const auto measure = [&](Job& job) {
         // Only rank 0 draws, unless a process waits for its samples. If it refused before it joins, the other ranks would wait.

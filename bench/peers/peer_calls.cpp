@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <limits>
 #include <rollcall/error.hpp>
 #include <string_view>
 
@@ -44,11 +43,7 @@ PeerCalls::PeerCalls(const std::vector<RawCell>& ours, const PeerSetup& setup) :
             for (const std::size_t i : shuffled(of_size.size(), key_of({setup.seed, bytes}), samples[sample].iteration))
                 calls_.push_back({of_size[i], sample});
     }
-    // The program counts the words of its plan as MPI does.
-    const auto words = calls_.size() * (2 + (setup.distribution ? 2 : 1) * static_cast<std::size_t>(ranks()));
-    if (words > std::numeric_limits<int>::max())
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", calls_.size(), ranks()));
+    require_short_plan(calls_.size(), ranks(), setup.distribution.has_value());
 }
 
 std::string PeerCalls::plan() const {

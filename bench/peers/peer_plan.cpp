@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <rollcall/error.hpp>
 #include <system_error>
 
@@ -44,6 +45,13 @@ class PlanFile {
 };
 
 }  // namespace
+
+void require_short_plan(std::size_t calls, int ranks, bool own_sizes) {
+    const std::size_t numbers = calls * (2 + (own_sizes ? 2 : 1) * static_cast<std::size_t>(ranks));
+    if (numbers > std::numeric_limits<int>::max())
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", calls, ranks));
+}
 
 std::vector<double> run_peer_plan(const Peer& peer, int ranks, const std::string& plan, const EmulatedCluster* cluster, std::size_t count,
                                   Timeout limit) {

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
+#include <iostream>
 #include <limits>
 #include <memory>
 #include <rollcall/rollcall.hpp>
@@ -138,15 +140,28 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
                                            std::to_string(std::max<std::uint64_t>(trips / 10, 1)),
                                            "-f"};
     ChildResult server, client;
-    std::thread serving([&] { server = run_child(test, {}, {environment, kPerftestLimit}); });
+    std::exception_ptr refused;
+    std::thread serving([&] {
+        try {
+            server = run_child(test, {}, {environment, kPerftestLimit});
+        } catch (...) {
+            refused = std::current_exception();
+        }
+    });
     auto words = test;
     words.insert(words.begin() + 1, "127.0.0.1");
     const Nanoseconds give_up = monotonic_now() + std::chrono::nanoseconds(kServerStarts).count();
-    do {  // until the server listens
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        client = run_child(words, {}, {environment, kPerftestLimit});
-    } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
+    try {
+        do {  // until the server listens
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+            client = run_child(words, {}, {environment, kPerftestLimit});
+        } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
+    } catch (...) {
+        serving.join();  // after kPerftestLimit at the latest
+        throw;
+    }
     serving.join();
+    if (refused) std::rethrow_exception(refused);
     if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
     // With -f, only the last line of numbers is printed: the iterations, then the latency in us as 50th percentile, as recent average and
     // as overall average.
@@ -221,8 +236,9 @@ int run(const Words& words) {
         if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
         for (const std::uint64_t bytes : sizes) {
             const double time = estimate(samples.values.at(std::to_string(bytes))).median;
-            const auto trips = static_cast<std::uint64_t>(
-                std::clamp(static_cast<double>(words.iterations) * static_cast<double>(kBatchTime) * 1e-9 / (2 * time), 20.0, 1e6));
+            // As many as Rollcall's batches have, but no longer than a size takes with Rollcall at most: kPerftestLimit must not end it.
+            const double planned = std::min(static_cast<double>(words.iterations * kBatchTime), static_cast<double>(kLongestSize)) * 1e-9;
+            const auto trips = static_cast<std::uint64_t>(std::clamp(planned / (2 * time), 20.0, 1e6));
             of_ucx[bytes].push_back({ucx_perftest(bytes, environment, trips)});
         }
     };

@@ -62,8 +62,8 @@ std::string human(const Metric& metric) {
     const Estimate& value = metric.value;
     const double half = std::max(value.high - value.median, value.median - value.low);
     std::string text = human(metric.unit, value.median);
-    if (!std::isfinite(half) || half == 0 || value.median == 0) return text;
-    const double percent = 100 * half / std::abs(value.median);
+    if (!std::isfinite(half) || half == 0) return text;
+    const double percent = 100 * half / std::abs(value.median);  // infinite if the median is 0
     if (percent > kLargestPercentage) return text + fmt::format(" [{}, {}]", human(metric.unit, value.low), human(metric.unit, value.high));
     if (percent <= kRounding) return text;
     return text + fmt::format(" ±{:.0f}%", std::ceil(percent - kRounding));

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <iostream>
 #include <limits>
 #include <memory>
 #include <rollcall/rollcall.hpp>

@@ -282,9 +282,10 @@ class Runner {
 }  // namespace
 
 void add_notes(Measured& measured, const Sweep& sweep, std::optional<SizeDistribution> distribution) {
-    if (distribution) measured.notes.emplace_back("sizes", name(*distribution));
-    if (sweep.in_first > 0)
-        measured.notes.emplace_back("groups", fmt::format("{}+{}", sweep.in_first, measured.identity.ranks - sweep.in_first));
+    if (distribution) measured.setup.sizes = name(*distribution);
+    if (sweep.in_first > 0) measured.setup.groups = fmt::format("{}+{}", sweep.in_first, measured.identity.ranks - sweep.in_first);
+    for (const auto& [name, note] : {std::pair("sizes", measured.setup.sizes), std::pair("groups", measured.setup.groups)})
+        if (!note.empty()) measured.notes.emplace_back(name, note);
 }
 
 void leave_out_impossible(Sweep& sweep, const Communicator& world) {

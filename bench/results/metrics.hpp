@@ -28,6 +28,8 @@ struct CallSetup {
     Nanoseconds message_time = 0;  ///< T: the time of a message from one process to another when both are ready; 0 = unknown.
     Model model = Model::nonblocking;
     std::string landing = {};  ///< The word of --landing with which the calls were made, if there are several; otherwise empty.
+    std::string sizes = {};    ///< The distribution of the sizes of blocks; empty: all have one size.
+    std::string groups = {};   ///< "12+4": the ranks of the two groups; empty: there is one group.
 
     bool operator==(const CallSetup&) const = default;
 };

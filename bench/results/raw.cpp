@@ -16,15 +16,16 @@ namespace rollcall::bench {
 namespace {
 
 const std::vector<std::string>& heading() {
-    static const std::vector<std::string> names{"operation",  "algorithm", "transport",  "ranks",   "bytes",           "pattern",
-                                                "iterations", "root",      "model",      "landing", "message_time_ns", "iteration",
-                                                "rank",       "asked_ns",  "arrival_ns", "exit_ns", "first_data_ns",   "predicted_ns"};
+    static const std::vector<std::string> names{"operation",       "algorithm",   "transport", "ranks",    "bytes",      "pattern",
+                                                "iterations",      "root",        "model",     "landing",  "sizes",      "groups",
+                                                "message_time_ns", "iteration",   "rank",      "asked_ns", "arrival_ns", "exit_ns",
+                                                "first_data_ns",   "predicted_ns"};
     return names;
 }
 
 /// The numbers of the columns of times. Those before the iteration identify the cell.
-constexpr std::size_t kIterationColumn = 11, kRankColumn = 12, kAskedColumn = 13, kArrivalColumn = 14, kExitColumn = 15,
-                      kFirstDataColumn = 16, kPredictedColumn = 17;
+constexpr std::size_t kIterationColumn = 13, kRankColumn = 14, kAskedColumn = 15, kArrivalColumn = 16, kExitColumn = 17,
+                      kFirstDataColumn = 18, kPredictedColumn = 19;
 
 /// Prints a time that may be missing. All times may be missing, too.
 std::string optional_time(const std::vector<Nanoseconds>& times, std::size_t rank, Nanoseconds start) {
@@ -69,7 +70,7 @@ void RawWriter::append(const CellIdentity& identity, const CallSetup& setup, con
     const std::string cell =
         csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
                   std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations), std::to_string(setup.root),
-                  std::string(name(setup.model)), setup.landing, std::to_string(setup.message_time)});
+                  std::string(name(setup.model)), setup.landing, setup.sizes, setup.groups, std::to_string(setup.message_time)});
     for (std::size_t rank = 0; rank < ranks; ++rank)
         file_ << cell
               << fmt::format(",{},{},{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank], sample.arrivals[rank] - sample.start,
@@ -125,7 +126,9 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
                 line.reject(error.what());
             }
             cell.setup.landing = fields[9];
-            cell.setup.message_time = line.integer<Nanoseconds>(fields[10], 10);
+            cell.setup.sizes = fields[10];
+            cell.setup.groups = fields[11];
+            cell.setup.message_time = line.integer<Nanoseconds>(fields[12], 12);
             if (cell.identity.ranks < 1) line.reject(fmt::format("{} ranks", cell.identity.ranks));
             cells.push_back(std::move(cell));
         }

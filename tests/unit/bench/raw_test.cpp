@@ -39,20 +39,20 @@ class BenchRaw : public testing::Test {
 };
 
 const std::string kHeading =
-    "operation,algorithm,transport,ranks,bytes,pattern,iterations,root,model,landing,message_time_ns,iteration,rank,asked_ns,"
+    "operation,algorithm,transport,ranks,bytes,pattern,iterations,root,model,landing,sizes,groups,message_time_ns,iteration,rank,asked_ns,"
     "arrival_ns,"
     "exit_ns,first_data_ns,predicted_ns\n";
 
 TEST_F(BenchRaw, FileHasALinePerCallAndRank) {
     RawWriter writer(path_);
-    writer.append({"broadcast", "linear", "ucx", 2, 8, "file:/tmp/a,\"b\"", 1}, {1, 250, Model::eager, "eager:4Ki"},
+    writer.append({"broadcast", "linear", "ucx", 2, 8, "file:/tmp/a,\"b\"", 1}, {1, 250, Model::eager, "eager:4Ki", "spikes", "1+1"},
                   {3, 1'000, {0, 5}, {1'001, 1'006}, {1'100, 1'200}, {kNoTime, 1'150}, {1'000, kNoTime}});
     writer.append({"gather", "linear", "ucx", 1, 8, "balanced", 1}, {0, 0, Model::nonblocking}, {4, 0, {0}, {1}, {2}});
     writer.close();
     EXPECT_EQ(text(), kHeading +
-                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,eager,eager:4Ki,250,3,0,0,1,100,,0\n"
-                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,eager,eager:4Ki,250,3,1,5,6,200,150,\n"
-                          "gather,linear,ucx,1,8,balanced,1,0,nonblocking,,0,4,0,0,1,2,,\n");
+                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,eager,eager:4Ki,spikes,1+1,250,3,0,0,1,100,,0\n"
+                          "broadcast,linear,ucx,2,8,\"file:/tmp/a,\"\"b\"\"\",1,1,eager,eager:4Ki,spikes,1+1,250,3,1,5,6,200,150,\n"
+                          "gather,linear,ucx,1,8,balanced,1,0,nonblocking,,,,0,4,0,0,1,2,,\n");
 }
 
 TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
@@ -71,6 +71,9 @@ TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
     // Only the landing tells these apart.
     for (const char* landing : {"eager:4Ki", "eager:64Ki"})
         cells.push_back({{"broadcast", "linear", "ucx", 2, 8, "balanced", 20}, {0, 5, Model::eager, landing}, {}});
+    // Only the distribution tells these apart.
+    for (const char* sizes : {"spikes", "skewed"})
+        cells.push_back({{"gather", "linear", "ucx", 2, 8, "balanced", 20}, {0, 5, Model::eager, "", sizes}, {}});
     RawWriter writer(path_);
     for (std::uint64_t iteration = 0; iteration < 20; ++iteration)
         for (RawCell& cell : cells) {
@@ -104,13 +107,13 @@ TEST_F(BenchRaw, MixedCellsComeBackUnchanged) {
 }
 
 TEST_F(BenchRaw, BrokenFilesAreNamedWithTheirLine) {
-    const std::string row = "broadcast,linear,ucx,2,8,balanced,1,0,blocking,,250,";
+    const std::string row = "broadcast,linear,ucx,2,8,balanced,1,0,blocking,,,,250,";
     write("");
     EXPECT_TRUE(mentions(refusal(), "empty"));
     write("a,b,c\n");
     EXPECT_TRUE(mentions(refusal(), "line 1: this is not the heading"));
     write(kHeading + row + "0,0,1,2,,\n");
-    EXPECT_TRUE(mentions(refusal(), "line 2: 17 columns instead of 18"));
+    EXPECT_TRUE(mentions(refusal(), "line 2: 19 columns instead of 20"));
     write(kHeading + row + "0,0,1,2,3,,\n" + row + "0,1,1,x,3,,\n");
     EXPECT_TRUE(mentions(refusal(), "line 3: arrival_ns is 'x'"));
     write(kHeading + row + "0,1,1,2,3,,\n");

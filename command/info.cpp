@@ -248,6 +248,8 @@ void add_info_command(usage::Command& root) {
         };
         take("--bytes", words->sizes, words->explained.sizes);
         take("--ranks", words->ranks, words->explained.ranks);
+        if (words->algorithms && !words->explained.operation.empty())
+            throw Error(ErrorCode::invalid_argument, "--algorithms and --explain together; allowed: one of them");
         if (!words->explained.operation.empty())
             explain(words->explained, words->format);
         else

@@ -338,7 +338,8 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     usage::Command* const command = bench.add_subcommand("loop", "Measure what an iterative program loses to ranks that are late in turn");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, loop_command::kDefaultRanks, "Iterations of the loop");
-    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started for each value of --decouple, in turn");
+    add_count_option(*command, "--rounds", words->rounds,
+                     "Jobs that are started for each value of --decouple, in turn (a job that is already running is the only one)");
     command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
         ->type_name("NAMES")
         ->capture_default_str();

@@ -178,6 +178,9 @@ std::vector<Problem> problems_of(const Words& words) {
         if (words.ranks || words.block)
             throw Error(ErrorCode::invalid_argument,
                         "--sizes with numbers gives the ranks and their blocks; leave out --ranks and --block");
+        if (words.rho != std::to_string(kDefaultRho) || (words.seed != "1" && !words.late))
+            throw Error(ErrorCode::invalid_argument,
+                        "--sizes with numbers draws no sizes; leave out --rho, and --seed if there is no --late");
         problems.push_back({.name = "given", .sizes = parse_sizes(sizes, "--sizes"), .costs = costs});
         return problems;
     }

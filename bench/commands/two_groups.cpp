@@ -329,7 +329,8 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
         words->operation(), own_sizes ? "Measure the allgather between two groups, of blocks of different sizes, all algorithms interleaved"
                                       : "Measure the allgather between two groups, all algorithms interleaved");
     add_round_options(*command, *words, kRanks, "Calls of each algorithm in each round");
-    add_count_option(*command, "--rounds", words->rounds, "Jobs that are started, one after the other");
+    add_count_option(*command, "--rounds", words->rounds,
+                     "Jobs that are started, one after the other (a job that is already running is the only one)");
     command->add_option("--bytes", words->bytes, fmt::format("(Mean) sizes of a block, {}", kSizeList))
         ->type_name("SIZES")
         ->capture_default_str();

@@ -236,6 +236,8 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     expect_refused("simulate tree --sizes heaps", {"'heaps'", "spikes, decreasing"});
     expect_refused("simulate tree --gamma 2", {"--gamma is more than --beta"});
     expect_refused("simulate tree --sizes 1,2 --ranks 2", {"leave out --ranks"});
+    for (const char* ignored : {" --rho 6", " --seed 2"})
+        expect_refused("simulate tree --sizes 1,2" + std::string(ignored), {"draws no sizes"});
     expect_refused("simulate tree --sizes 1,2 --root 2", {"--root", "0 to 1"});
     expect_refused("simulate tree --trees unordered --ranks 15", {"unordered for 15 ranks; allowed: up to 14"});
     expect_refused("simulate tree --draw " + picture.string(), {"--draw with several trees"});

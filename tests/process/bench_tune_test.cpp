@@ -108,6 +108,7 @@ TEST_F(Tune, OnlyRankZeroOfAJobNeedsAFile) {
 }
 
 TEST_F(Tune, InfoExplainsByTheFile) {
+    expect_refused("info --explain broadcast --algorithms", {"--algorithms and --explain", "allowed: one of them"});
     const std::string words = "info --explain broadcast --bytes 64Ki --ranks 16 --format json";
     const auto row_of = [&](const std::string& costs) {
         const Ended ended = run(words, "ROLLCALL_COSTS=" + costs);

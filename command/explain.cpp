@@ -90,7 +90,7 @@ void explain(const Explained& asked, output::Format format) {
                 const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
                 table.add({{"ranks", ranks},
                            {"on", where},
-                           {"bytes", row.moves_data ? format_bytes(bytes) : "-"},
+                           {"bytes", row.moves_data ? output::Value(output::Bytes{bytes}) : output::Value("-")},
                            {"algorithm", chosen.entry->name},
                            {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : std::string(whole)},
                            {"because", because},

@@ -154,7 +154,7 @@ TEST_F(Info, ExplainsCallsBetweenTwoGroups) {
     EXPECT_EQ(count(reduce.out, ",shared_memory,"), 2) << reduce.out;
     EXPECT_NE(reduce.out.find("16,several nodes,8,two_level,"), std::string::npos) << reduce.out;
     EXPECT_NE(reduce.out.find("16,a node each,8,binomial,"), std::string::npos) << reduce.out;
-    EXPECT_NE(reduce.out.find("16,a node each,1Mi,pipelined,"), std::string::npos) << reduce.out;
+    EXPECT_NE(reduce.out.find("16,a node each,1048576,pipelined,"), std::string::npos) << reduce.out;
     expect_refused("info --explain intergroup_reduce --ranks 1", {"--ranks"});
 }
 

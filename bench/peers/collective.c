@@ -113,8 +113,7 @@ static uint64_t number_of(int block, int has_blocks, int is_written) {
     return has_blocks ? partner : kind == BROADCAST ? (uint64_t)root : own;
 }
 
-/* The size of a block. Where each rank has a block for each partner, the ranks have the sizes in another order (bench/ranks/operands.cpp).
- */
+/* The size of a block. If each rank has a block for each partner, ranks have the sizes in another order (bench/ranks/operands.cpp). */
 static uint64_t size_of(uint64_t bytes, int block, int has_blocks) {
     if (!has_sizes()) return bytes;
     return sizes[kind == ALLTOALL ? (rank + first_partner + block) % ranks : has_blocks ? first_partner + block : rank];
@@ -141,15 +140,21 @@ static void make_room(struct buffer* buffer, enum who who, int has_blocks, uint6
 static void prepare(uint64_t bytes, uint64_t key) {
     make_room(&reading, row.reads, row.reads_blocks, bytes);
     make_room(&writing, row.writes, row.writes_blocks, bytes);
-    for (int block = 0; block < (row.writes_blocks ? partners : 1) && is_of(row.writes); ++block)
-        fill(writing.data + offset_of(bytes, block, row.writes_blocks), size_of(bytes, block, row.writes_blocks),
-             key_of(key, number_of(block, row.writes_blocks, 1)), ~UINT64_C(0));
-    for (int block = 0; block < (row.reads_blocks ? partners : 1) && is_of(row.reads) && !row.combines; ++block)
-        fill(reading.data + offset_of(bytes, block, row.reads_blocks), size_of(bytes, block, row.reads_blocks),
-             key_of(key, number_of(block, row.reads_blocks, 0)), 0);
-    for (int block = 0; own_sizes && block < partners; ++block) {
-        counts[block] = (int)size_of(bytes, block, 1);
-        offsets[block] = (int)offset_of(bytes, block, 1);
+    uint64_t at = 0, size = 0;
+    for (int block = 0; block < (row.writes_blocks ? partners : 1) && is_of(row.writes); ++block, at += size) {
+        size = size_of(bytes, block, row.writes_blocks);
+        fill(writing.data + at, size, key_of(key, number_of(block, row.writes_blocks, 1)), ~UINT64_C(0));
+    }
+    at = 0;
+    for (int block = 0; block < (row.reads_blocks ? partners : 1) && is_of(row.reads) && !row.combines; ++block, at += size) {
+        size = size_of(bytes, block, row.reads_blocks);
+        fill(reading.data + at, size, key_of(key, number_of(block, row.reads_blocks, 0)), 0);
+    }
+    at = 0;
+    for (int block = 0; own_sizes && block < partners; ++block, at += size) {
+        size = size_of(bytes, block, 1);
+        counts[block] = (int)size;
+        offsets[block] = (int)at;
     }
     float* const elements = (float*)reading.data;
     for (uint64_t i = 0; row.combines && i < reading.capacity / sizeof *elements; ++i) elements[i] = summand(key, i, rank);
@@ -175,9 +180,10 @@ static void check(uint64_t bytes, uint64_t key) {
         check_sum(bytes, key);
         return;
     }
-    for (int block = 0; block < (row.writes_blocks ? partners : 1); ++block) {
-        const int64_t wrong = find_wrong(writing.data + offset_of(bytes, block, row.writes_blocks),
-                                         size_of(bytes, block, row.writes_blocks), key_of(key, number_of(block, row.writes_blocks, 1)));
+    uint64_t at = 0, size = 0;
+    for (int block = 0; block < (row.writes_blocks ? partners : 1); ++block, at += size) {
+        size = size_of(bytes, block, row.writes_blocks);
+        const int64_t wrong = find_wrong(writing.data + at, size, key_of(key, number_of(block, row.writes_blocks, 1)));
         if (wrong < 0) continue;
         fprintf(stderr, "%s%s gave a wrong result: byte %" PRId64 " of block %d on rank %d is not what was sent\n",
                 in_first > 0 ? kBetweenGroups : "", row.name, wrong, block, rank);

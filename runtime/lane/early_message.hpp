@@ -24,7 +24,7 @@ struct EarlyMessage final : transport::Completion {
     /// Frees the message, which the tables of its engine no longer hold.
     void let_go() noexcept;
     /// Whether all of its data is in memory of this rank.
-    bool is_here() const noexcept { return stage == Stage::held || stage == Stage::landed; }
+    bool has_landed() const noexcept { return stage == Stage::held || stage == Stage::landed; }
 
     MatchKey key;
     EarlyMessage* match_next = nullptr;

@@ -72,13 +72,13 @@ bool Operation::is_here(int from, std::uint64_t step) const { return find_early(
 bool Operation::has_landed(int from, std::uint64_t step) const {
     const EarlyMessage* const early = find_early(from, step);
     // The receive of a message of another call tells all ranks of the mismatch, so it must not be put off.
-    return early && early->is_here() && call_.agrees_with(early->call);
+    return early && early->has_landed() && call_.agrees_with(early->call);
 }
 
 Landed Operation::take_landed(int from) {
     const int peer = communicator_.group->world_rank(member(from));
     EarlyMessage* const early =
-        engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.is_here(); });
+        engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.has_landed(); });
     if (!early) return {};
     if (!call_.agrees_with(early->call)) {
         const int whose = alone_ && !has_arrived() ? static_cast<const Deputy*>(on_done_context)->source_ : -1;

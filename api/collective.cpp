@@ -7,6 +7,7 @@
 #include <rollcall/error.hpp>
 
 #include "foundation/reductions.hpp"
+#include "runtime/lane/short_exchange.hpp"
 
 namespace rollcall {
 namespace {
@@ -38,13 +39,20 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
 void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
     if (record) record->arrival = monotonic_now();
     const Timeout limit = deadline(timeout);  // first, so that a wrong timeout takes no sequence number
-    Operation operation(state, next_sequence(), prepared.call, prepared.algorithm->algorithm, prepared.arguments);
+    const std::uint64_t sequence = next_sequence();
+    if (prepared.may_end_at_once && !record && ends_at_once(prepared, sequence)) return;
+    Operation operation(state, sequence, prepared.call, prepared.algorithm->algorithm, prepared.arguments);
     if (prepared.until_delivered) operation.stay();
     run(operation, limit);
     if (!record) return;
     record->exit = monotonic_now();
     record->first_data = operation.first_data();
     make_common(*record);
+}
+
+inline bool Communicator::Implementation::ends_at_once(const Prepared& prepared, std::uint64_t sequence) const {
+    const runtime::ShortMove move = short_move(prepared);
+    return process->lane().run_at_once([&](runtime::Engine& engine) { return end_at_once(engine, state, sequence, prepared.call, move); });
 }
 
 Request Communicator::Implementation::start(const Prepared& prepared, const std::optional<Timeout>& timeout) const {
@@ -147,6 +155,8 @@ Collective::Prepared Collective::prepare(const CollectiveOptions& options, const
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, bytes_, method.segment_bytes, reduction_);
     prepared.until_delivered = options.until_delivered;
+    prepared.may_end_at_once = prepared.algorithm->short_move && runtime::ShortExchange::suits(here.state.group->size, bytes_) &&
+                               here.short_move(prepared).does != runtime::ShortMove::Does::more;
     return prepared;
 }
 

@@ -70,6 +70,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         const collectives::AlgorithmEntry* algorithm;
         runtime::Arguments arguments;
         bool until_delivered = false;  ///< As in CollectiveOptions.
+        bool may_end_at_once = false;  ///< This rank does no more than a ShortMove.
     };
     /// The last call of an operation for which no algorithm and no segment size was given. Programs mostly repeat their calls, and to
     /// prepare one takes longer than a short operation: the next call with the same size and reduction takes all but the buffers and the
@@ -80,6 +81,10 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     };
     /// Runs the call to its end, and fills the record if there is one. Throws the error with which it failed.
     void call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const;
+    runtime::ShortMove short_move(const Prepared& prepared) const {
+        return prepared.algorithm->short_move(prepared.arguments, prepared.call, state.rank, state.group->size);
+    }
+    bool ends_at_once(const Prepared& prepared, std::uint64_t sequence) const;
     Request start(const Prepared& prepared, const std::optional<Timeout>& timeout) const;
     /// `has_part`: this rank has something to do in the operation. If not, `explanation` says so.
     Plan plan(Prepared prepared, const PlanOptions& options, std::string explanation, bool has_part = true) const;

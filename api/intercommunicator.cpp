@@ -107,7 +107,7 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
 
 // These operations have one buffer. Its role depends on the operation and on whether the caller is the root.
 void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, bool is_root, Prepared& prepared) const {
-    auto& [made, algorithm, arguments, until_delivered] = prepared.call;
+    auto& [made, algorithm, arguments, until_delivered, may_end_at_once] = prepared.call;
     const transport::ConstBytes read{call.own, call.own_bytes};
     const transport::Bytes written{call.other, call.other_bytes};
     const bool is_written = is_root ? call.operation == IntergroupOperation::gather || call.operation == IntergroupOperation::reduce
@@ -130,7 +130,7 @@ void Intercommunicator::Implementation::give_rooted(const IntergroupCall& call, 
 }
 
 void Intercommunicator::Implementation::give_exchanged(const IntergroupCall& call, Prepared& prepared) const {
-    auto& [made, algorithm, arguments, until_delivered] = prepared.call;
+    auto& [made, algorithm, arguments, until_delivered, may_end_at_once] = prepared.call;
     arguments.contribution = {call.own, call.own_bytes};
     arguments.data = {call.other, call.other_bytes};
     if (call.operation == IntergroupOperation::allreduce) {
@@ -207,7 +207,7 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
     all().check_alive();
     if (options.timeout) checked_timeout(*options.timeout);
     Prepared prepared;
-    auto& [made, algorithm, arguments, until_delivered] = prepared.call;
+    auto& [made, algorithm, arguments, until_delivered, may_end_at_once] = prepared.call;
     made.kind = kind_of(call).kind;
     made.root = root_of(call);
     made.own_sizes = call.blocks.has_value();

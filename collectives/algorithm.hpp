@@ -14,6 +14,7 @@
 #include "foundation/hash.hpp"
 #include "runtime/group/call.hpp"
 #include "runtime/lane/operation.hpp"
+#include "runtime/lane/short_call.hpp"
 
 namespace rollcall::collectives {
 
@@ -118,6 +119,9 @@ struct AlgorithmEntry {
     /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not
     /// have. Null: none.
     std::uint64_t (*passes_on)(std::uint64_t bytes, int root, int rank, const runtime::Group& group) = nullptr;
+    /// Through node memory: what a rank does in a call with blocks of one size that suits a ShortExchange. Null: always more than a
+    /// ShortMove.
+    runtime::ShortMoveOf short_move = nullptr;
     std::uint16_t number = number_of(name);
 
     constexpr bool is_called(std::string_view text) const {

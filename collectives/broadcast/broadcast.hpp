@@ -20,6 +20,7 @@ Task broadcast_circulant(Operation& op);
 Task broadcast_arrival_blocking(Operation& op);
 Task broadcast_arrival_nonblocking(Operation& op);
 Task broadcast_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_broadcast(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task broadcast_two_level(Operation& op);
 /// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task broadcast_near_optimal(Operation& op);
@@ -79,7 +80,8 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .summary = "the root writes the message into memory that the ranks of its node share, and leaves; the others copy it out",
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
-     .begins_early = true},
+     .begins_early = true,
+     .short_move = &short_move_of_broadcast},
     {.operation = OperationKind::broadcast,
      .name = "two_level",
      .aliases = {"2l"},

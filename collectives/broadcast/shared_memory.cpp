@@ -31,4 +31,9 @@ Task broadcast_shared_memory(Operation& op) {
     return op.rank() == op.root() ? publish_message(op) : copy_all(op, op.root(), true, op.arguments().data);
 }
 
+ShortMove short_move_of_broadcast(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int) {
+    if (rank == call.root) return {.does = ShortMove::Does::publish, .for_everybody = true, .data = arguments.data};
+    return {.does = ShortMove::Does::read, .for_everybody = true, .partner = call.root, .place = arguments.data};
+}
+
 }  // namespace rollcall::collectives

@@ -26,6 +26,7 @@ Task gather_background_sorted_linear_synchronized(Operation& op);
 Task gather_background_sorted_binomial(Operation& op);
 Task gather_online_linear(Operation& op);
 Task gather_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_gather(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task gather_two_level(Operation& op);
 
 /// The blocks of the rank's subtree, if it has ranks below it (AlgorithmEntry::collects).
@@ -131,7 +132,8 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
          "each rank writes its block into memory that the ranks of its node share, and leaves; the root copies them out as they come",
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
-     .begins_early = true},
+     .begins_early = true,
+     .short_move = &short_move_of_gather},
     {.operation = OperationKind::gather,
      .name = "two_level",
      .aliases = {"2l"},

@@ -16,6 +16,7 @@
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 #include "runtime/lane/short_exchange.hpp"
+#include "runtime/lane/short_call.hpp"
 
 namespace rollcall::collectives {
 
@@ -28,6 +29,7 @@ using runtime::Publication;
 using runtime::Publisher;
 using runtime::Reading;
 using runtime::ShortExchange;
+using runtime::ShortMove;
 using runtime::Task;
 
 /// The step of the messages that carry data for which there is no room. Operations that publish send nothing else.

@@ -19,6 +19,7 @@ Task reduce_rabenseifner(Operation& op);
 Task reduce_ring(Operation& op);
 Task reduce_radix_k(Operation& op);
 Task reduce_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_reduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task reduce_two_level(Operation& op);
 Task reduce_clairvoyant(Operation& op);
 Task reduce_online(Operation& op);
@@ -91,7 +92,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_shared_memory,
      .summary = "each rank writes its elements into memory that the ranks of its node share, and leaves; the root combines them there",
      .paper = kNodeMemory,
-     .needs = Condition::node_memory | Condition::whole_pieces},
+     .needs = Condition::node_memory | Condition::whole_pieces,
+     .short_move = &short_move_of_reduce},
     {.operation = OperationKind::reduce,
      .name = "two_level",
      .aliases = {"2l"},

@@ -72,4 +72,9 @@ Task reduce_shared_memory(Operation& op) {
     return op.arguments().combiner.any_order ? combine_short_as_they_come(op) : combine_in_rank_order(op, false);
 }
 
+ShortMove short_move_of_reduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int) {
+    if (rank == call.root) return {};
+    return {.does = ShortMove::Does::publish, .partner = call.root, .data = arguments.contribution};
+}
+
 }  // namespace rollcall::collectives

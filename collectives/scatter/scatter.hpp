@@ -25,6 +25,7 @@ Task scatter_background_sorted_binomial(Operation& op);
 Task scatter_online_linear(Operation& op);
 std::uint64_t scatter_binomial_passes_on(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
 Task scatter_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_scatter(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 /// The root's part of scatter_shared_memory(), for blocks in `data` that do not wait for the caller.
 Task scatter_from_here(Operation& op);
 Task scatter_two_level(Operation& op);
@@ -116,7 +117,8 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .summary = "the root writes the blocks into memory that the ranks of its node share, and leaves; the others copy theirs out",
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
-     .begins_early = true},
+     .begins_early = true,
+     .short_move = &short_move_of_scatter},
     {.operation = OperationKind::scatter,
      .name = "two_level",
      .aliases = {"2l"},

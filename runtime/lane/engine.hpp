@@ -171,6 +171,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class Publication;
     friend class Reading;
     friend class ShortExchange;
+    friend class ShortCall;
     friend struct EarlyMessage;
     struct Incoming;  ///< A message that is being delivered: eager or offered.
 

@@ -71,6 +71,14 @@ void Lane::note_call() noexcept {
     if (++calls_ % kCallsPerCoreLook == 0) application_cpu_.store(sched_getcpu(), std::memory_order_relaxed);
 }
 
+// After a call that may have ended at once.
+void Lane::poll_if_due() noexcept {
+    if (++calls_since_poll_ < kCallsWithoutPoll && !poll_wanted_.load(std::memory_order_relaxed)) [[likely]]
+        return;
+    poll_wanted_.store(false, std::memory_order_relaxed);
+    poll();
+}
+
 void Lane::tick_if_due(Nanoseconds now) {
     if (now >= engine_.due()) engine_.tick(now);
 }
@@ -163,10 +171,7 @@ unsigned Lane::drain() {
     if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
         drain();
     engine_.begin(waitable);
-    if (++calls_since_poll_ < kCallsWithoutPoll && !poll_wanted_.load(std::memory_order_relaxed)) [[likely]]
-        return;
-    poll_wanted_.store(false, std::memory_order_relaxed);
-    poll();
+    poll_if_due();
 }
 
 // --- callers -------------------------------------------------------------------------------------------------------------

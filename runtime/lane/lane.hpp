@@ -74,6 +74,17 @@ class Lane {
     void wait(const Ended::Wait& wait);
     /// start() and wait() in one, without releasing the baton in between.
     bool run(Waitable& waitable, Timeout timeout);
+    /// Runs `work(engine)` as the owner, if that is possible at once, and returns what it returns: whether it has done all of a call. If
+    /// not, the caller must use run().
+    template <class Work>
+    bool run_at_once(Work&& work) {
+        if (!try_take()) return false;
+        const Baton baton(*this);
+        if (submitted_.load(std::memory_order_relaxed) || !work(engine_)) return false;
+        note_call();
+        poll_if_due();
+        return true;
+    }
     /// As run(), for a blocking send. It also returns true when the message has been copied and will be sent from the copy
     /// (Engine::keep()).
     bool send(Transfer& transfer, Timeout timeout);
@@ -155,6 +166,7 @@ class Lane {
         return true;
     }
     void note_call() noexcept;
+    void poll_if_due() noexcept;
     void take();
     bool let_go() noexcept;
     void release() noexcept;

@@ -53,6 +53,7 @@ class NoNetwork final : public transport::Transport {
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
     transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.
+    int sent = 0;                                        ///< How many messages were sent.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -66,6 +67,7 @@ class NoNetwork final : public transport::Transport {
     }
     transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path path, transport::Completion&) override {
         last_path = path;
+        ++sent;
         return transport::Started::done;
     }
     transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion&) override {

@@ -13,28 +13,12 @@
 
 #include "runtime/lane/publication.hpp"
 #include "runtime/node/segment.hpp"
+#include "tests/unit/runtime/private_memory.hpp"
 
 namespace rollcall::runtime::node {
 namespace {
 
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
-
-// Of this process alone.
-class PrivateMemory {
-  public:
-    PrivateMemory(const Geometry& geometry, int ranks) : shared_{nullptr, geometry, ranks} {
-        void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        EXPECT_NE(memory, MAP_FAILED);
-        shared_.memory = static_cast<std::byte*>(memory);
-    }
-    ~PrivateMemory() { ::munmap(shared_.memory, shared_.bytes()); }
-    PrivateMemory(const PrivateMemory&) = delete;
-    PrivateMemory& operator=(const PrivateMemory&) = delete;
-    const Shared& shared() const { return shared_; }
-
-  private:
-    Shared shared_;
-};
 
 // The blocks of one rank.
 class OneRank {

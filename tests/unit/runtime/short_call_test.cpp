@@ -1,0 +1,209 @@
+// Calls through node memory that end at once. All ranks are in one process here, and nothing comes by messages.
+#include "runtime/lane/short_call.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/broadcast/broadcast.hpp"
+#include "collectives/catalogue.hpp"
+#include "collectives/gather/gather.hpp"
+#include "collectives/scatter/scatter.hpp"
+#include "tests/unit/runtime/lane.hpp"
+#include "tests/unit/runtime/private_memory.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+constexpr int kRoot = 0;
+constexpr std::uint64_t kBytes = 100;  // not in the entries' own cache lines
+
+/// A rank with its end of a communicator.
+struct Rank {
+    Rank(const node::Shared& shared, const std::shared_ptr<const Group>& group, int rank)
+        : network(group->size), engine(network, machine, arena, options(group->size, rank)), communicator(group, rank) {
+        std::vector<int> on_node;
+        for (int each = 0; each < group->size; ++each) on_node.push_back(each);
+        memory = std::make_unique<node::NodeMemory>(shared, rank, on_node, engine.landing());
+        engine.set_node(memory.get());
+        engine.add(communicator);
+        mine.fill(std::byte(rank + 1));
+    }
+    ~Rank() { engine.close(); }
+    static Engine::Options options(int ranks, int rank) {
+        Engine::Options options;
+        options.size = ranks;
+        options.rank = rank;
+        options.landing_bytes = 1 << 20;
+        return options;
+    }
+    Arguments arguments(OperationKind kind) {
+        Arguments its;
+        if (kind == OperationKind::broadcast)
+            its.data = {communicator.rank == kRoot ? mine.data() : others.data(), kBytes};
+        else if (kind == OperationKind::scatter)
+            its.result = {others.data(), kBytes};
+        else
+            its.contribution = {mine.data(), kBytes};
+        if (kind != OperationKind::broadcast && communicator.rank == kRoot)
+            its.data = {blocks.data(), kBytes * static_cast<std::uint64_t>(communicator.group->size)};
+        return its;
+    }
+    static Call call(OperationKind kind) {
+        Call its;
+        its.bytes = kBytes;
+        its.root = kRoot;
+        its.kind = kind;
+        its.algorithm = collectives::find_algorithm(kind, "shared_memory", collectives::kReal).number;
+        return its;
+    }
+    /// Whether the call at this sequence number ended at once.
+    bool ends_at_once(OperationKind kind, std::uint64_t sequence) {
+        const Arguments its = arguments(kind);
+        const Call which = call(kind);
+        const auto& entry = collectives::find_algorithm(kind, "shared_memory", collectives::kReal);
+        const ShortMove move = entry.short_move(its, which, communicator.rank, communicator.group->size);
+        return move.does != ShortMove::Does::more && end_at_once(engine, communicator, sequence, which, move);
+    }
+    /// Begins it as an operation.
+    std::unique_ptr<Operation> start(OperationKind kind, std::uint64_t sequence) {
+        const auto& entry = collectives::find_algorithm(kind, "shared_memory", collectives::kReal);
+        auto operation = std::make_unique<Operation>(communicator, sequence, call(kind), entry.algorithm, arguments(kind));
+        engine.begin(*operation);
+        return operation;
+    }
+
+    NoNetwork network;
+    transport::RealMachine machine;
+    FrameArena arena;
+    Engine engine;
+    std::unique_ptr<node::NodeMemory> memory;
+    CommunicatorState communicator;
+    std::array<std::byte, kBytes> mine{}, others{};
+    std::array<std::byte, 3 * kBytes> blocks{};
+};
+
+class ShortCalls : public testing::Test {
+  protected:
+    void set_up(int ranks) {
+        const auto group = std::make_shared<Group>();
+        group->id = kCommunicator;
+        group->name = "world";
+        group->size = ranks;
+        group->on_one_node = true;
+        memory_.emplace(node::Geometry{8, 2, 2}, ranks);
+        for (int rank = 0; rank < ranks; ++rank) ranks_.push_back(std::make_unique<Rank>(memory_->shared(), group, rank));
+        // The first call is never one that ends at once.
+        std::vector<std::unique_ptr<Operation>> first;
+        for (auto& rank : ranks_) {
+            EXPECT_FALSE(rank->ends_at_once(OperationKind::broadcast, 1));
+            first.push_back(rank->start(OperationKind::broadcast, 1));
+        }
+        for (int i = 0; i < 2; ++i)
+            for (auto& rank : ranks_) rank->engine.progress();
+        for (auto& operation : first) EXPECT_TRUE(operation->done() && !operation->error());
+    }
+    Rank& rank(int which) { return *ranks_[static_cast<std::size_t>(which)]; }
+    static bool is_from(const std::byte* data, int rank) {
+        for (std::uint64_t i = 0; i < kBytes; ++i)
+            if (data[i] != std::byte(rank + 1)) return false;
+        return true;
+    }
+
+  private:
+    std::optional<node::PrivateMemory> memory_;
+    std::vector<std::unique_ptr<Rank>> ranks_;
+};
+
+TEST_F(ShortCalls, MoveTheDataOfABroadcast) {
+    set_up(3);
+    for (std::uint64_t sequence = 2; sequence < 100; ++sequence) {
+        rank(0).mine.fill(std::byte(sequence));
+        ASSERT_TRUE(rank(0).ends_at_once(OperationKind::broadcast, sequence));
+        for (const int reader : {2, 1}) {
+            ASSERT_TRUE(rank(reader).ends_at_once(OperationKind::broadcast, sequence)) << sequence;
+            ASSERT_EQ(rank(reader).others, rank(0).mine);
+        }
+    }
+    EXPECT_EQ(rank(0).network.sent, 0);
+    EXPECT_EQ(rank(0).engine.under_way().operations, 0u);
+    EXPECT_EQ(rank(0).engine.under_way().messages, 0u);
+}
+
+TEST_F(ShortCalls, MoveTheBlocksOfTwoRanks) {
+    set_up(2);
+    ASSERT_TRUE(rank(1).ends_at_once(OperationKind::gather, 2));
+    ASSERT_TRUE(rank(0).ends_at_once(OperationKind::gather, 2));
+    EXPECT_TRUE(is_from(rank(0).blocks.data(), 0));
+    EXPECT_TRUE(is_from(rank(0).blocks.data() + kBytes, 1));
+    ASSERT_TRUE(rank(0).ends_at_once(OperationKind::scatter, 3));
+    ASSERT_TRUE(rank(1).ends_at_once(OperationKind::scatter, 3));
+    EXPECT_TRUE(is_from(rank(0).others.data(), 0));
+    EXPECT_TRUE(is_from(rank(1).others.data(), 1));
+}
+
+TEST_F(ShortCalls, MeetOperations) {
+    set_up(3);
+    ASSERT_TRUE(rank(1).ends_at_once(OperationKind::gather, 2));
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::gather, 2)) << "the root has more than one partner";
+    const auto gather = rank(0).start(OperationKind::gather, 2);
+    EXPECT_FALSE(gather->done());
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 3)) << "another operation is under way";
+    ASSERT_TRUE(rank(2).ends_at_once(OperationKind::gather, 2));
+    rank(0).engine.progress();
+    ASSERT_TRUE(gather->done());
+    for (int from = 0; from < 3; ++from) EXPECT_TRUE(is_from(rank(0).blocks.data() + static_cast<std::uint64_t>(from) * kBytes, from));
+
+    const auto early = rank(1).start(OperationKind::broadcast, 3);
+    EXPECT_FALSE(early->done());
+    ASSERT_TRUE(rank(0).ends_at_once(OperationKind::broadcast, 3));
+    rank(1).engine.progress();
+    EXPECT_TRUE(early->done());
+    EXPECT_TRUE(is_from(rank(1).others.data(), 0));
+}
+
+TEST_F(ShortCalls, DoNotEndWhereTheyMustWait) {
+    set_up(2);
+    EXPECT_FALSE(rank(1).ends_at_once(OperationKind::broadcast, 2)) << "nothing is published yet";
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 3)) << "the call before has not begun here";
+    // Of two ranks, one is at most eight calls ahead of the other.
+    std::uint64_t sequence = 2;
+    while (rank(0).ends_at_once(OperationKind::broadcast, sequence)) ASSERT_LT(++sequence, 20u);
+    EXPECT_EQ(sequence - 2, node::period_for_all(2));
+    const auto waits = rank(0).start(OperationKind::broadcast, sequence);
+    EXPECT_FALSE(waits->done());
+    ASSERT_TRUE(rank(1).ends_at_once(OperationKind::broadcast, 2));
+    rank(0).engine.progress();
+    EXPECT_TRUE(waits->done());
+}
+
+TEST_F(ShortCalls, WakeARankThatSleeps) {
+    set_up(3);
+    const auto waits = rank(2).start(OperationKind::broadcast, 2);
+    rank(2).engine.set_sleeping(true);
+    ASSERT_TRUE(rank(0).ends_at_once(OperationKind::broadcast, 2));
+    EXPECT_EQ(rank(0).network.sent, 1);
+    rank(2).engine.set_sleeping(false);
+    rank(2).engine.progress();
+    EXPECT_TRUE(waits->done());
+}
+
+// Both ranks publish, and neither would read.
+TEST_F(ShortCalls, FindAnotherCall) {
+    set_up(2);
+    ASSERT_TRUE(rank(1).ends_at_once(OperationKind::gather, 2));
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 2));
+    const auto fails = rank(0).start(OperationKind::broadcast, 2);
+    ASSERT_TRUE(fails->done() && fails->error());
+    EXPECT_EQ(fails->error()->code(), ErrorCode::mismatch);
+    EXPECT_NE(std::string(fails->error()->what()).find("gather"), std::string::npos) << fails->error()->what();
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 3)) << "the communicator is broken";
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

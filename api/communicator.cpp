@@ -54,8 +54,10 @@ Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> i
       state(*owned_state),
       shares_boards(process->share_boards(*state.group)),
       shares_node(process->share_node(*state.group)),
-      conditions(collectives::conditions_of(
-          process->settings(), {.boards = shares_boards, .node_memory = shares_node, .several_nodes = state.group->nodes != nullptr})),
+      conditions(collectives::conditions_of(process->settings(), {.boards = shares_boards,
+                                                                  .node_memory = shares_node,
+                                                                  .several_nodes = state.group->nodes != nullptr,
+                                                                  .even_nodes = runtime::are_even(state.group->nodes.get())})),
       nodes(state.group->nodes ? static_cast<int>(state.group->nodes->members.size()) : 0),
       largest_group(extent_of_groups()) {
     state.clock = clock.get();

@@ -34,6 +34,7 @@ enum class Condition : std::uint16_t {
     node_memory = 1 << 7,     ///< All ranks are on one node and share memory in which they publish.
     whole_pieces = 1 << 6,    ///< A piece of node memory holds whole elements only, or everything.
     several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
+    even_nodes = 1 << 9,      ///< Of the ranks' several nodes, none has less than half as many of the ranks as another one.
     background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
 };
 
@@ -60,7 +61,7 @@ inline constexpr Conditions kUsual =
 
 /// The conditions that some call between real processes can have.
 inline constexpr Conditions kReal =
-    kUsual | Condition::shared_boards | Condition::node_memory | Condition::several_nodes | Condition::background;
+    kUsual | Condition::shared_boards | Condition::node_memory | Condition::several_nodes | Condition::even_nodes | Condition::background;
 
 /// A short list of names.
 class Aliases {

@@ -62,6 +62,7 @@ Conditions conditions_of(const Settings& settings, const InCommon& common) noexc
     if (common.boards) has = has.with(Condition::shared_boards);
     if (common.node_memory) has = has.with(Condition::node_memory);
     if (common.several_nodes) has = has.with(Condition::several_nodes);
+    if (common.even_nodes) has = has.with(Condition::even_nodes);
     return has;
 }
 

@@ -56,6 +56,7 @@ struct InCommon {
     bool boards = false;         ///< Condition::shared_boards
     bool node_memory = false;    ///< Condition::node_memory
     bool several_nodes = false;  ///< Condition::several_nodes
+    bool even_nodes = false;     ///< Condition::even_nodes
 };
 /// The conditions of calls in a communicator of a job with these settings.
 Conditions conditions_of(const Settings& settings, const InCommon& common) noexcept;

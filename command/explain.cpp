@@ -31,7 +31,8 @@ collectives::Conditions conditions(const Settings& settings, Place place, int ra
     const bool share_node = place != Place::own_nodes && runtime::may_share_node(settings, ranks);
     return collectives::conditions_of(settings, {.boards = place == Place::one_node,
                                                  .node_memory = share_node && place == Place::one_node,
-                                                 .several_nodes = share_node && place == Place::several_nodes});
+                                                 .several_nodes = share_node && place == Place::several_nodes,
+                                                 .even_nodes = share_node && place == Place::several_nodes});
 }
 
 const collectives::OperationRow& row_of(const std::string& operation) {

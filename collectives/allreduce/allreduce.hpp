@@ -8,6 +8,7 @@
 #pragma once
 
 #include "collectives/algorithm.hpp"
+#include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
 
@@ -80,7 +81,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .algorithm = &allreduce_sorted_linear_tree,
      .summary = "a chain of ranks in their expected order; pieces go down it once to be combined, and once more with the result",
      .paper = kProficzAllreduce,
-     .limits = "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive",
+     .limits = "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive; it sends n numbers to each of n "
+               "ranks, which takes longer than it saves if they are many hundreds",
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
@@ -90,7 +92,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .algorithm = &allreduce_pre_reduced_ring,
      .summary = "a ring of the ranks in their expected order; a rank that arrives early sends some blocks ahead",
      .paper = kProficzAllreduce,
-     .limits = "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive",
+     .limits = "meant for planned calls, in which rank 0 can tell all ranks the times before they arrive; it sends n numbers to each of n "
+               "ranks, which takes longer than it saves if they are many hundreds",
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},
     {.operation = OperationKind::allreduce,
@@ -120,8 +123,16 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
 inline constexpr Rule kAllreduceRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "shared_memory"),
      "on one node, each rank copies its elements into shared memory once, and the ranks share the combining", Condition::node_memory},
+    {kOneLaneOfAll, kAnyRanks, named(kAllreduceAlgorithms, "two_level"),
+     "several ranks a node: one of them combines through the memory of its node, and what leaves a node is as long as one rank's elements",
+     Condition::commutative},
+    // As many ranks of each node combine as the smallest node has.
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "two_level"),
      "several ranks a node: each combines a share through the memory of its node, and what leaves a node is as long as one rank's elements",
+     Condition::commutative | Condition::even_nodes},
+    {64 << 10, 2, named(kAllreduceAlgorithms, "recursive_doubling"), "two ranks: one step"},
+    {8 << 10, 3, named(kAllreduceAlgorithms, "recursive_doubling"), "short, and few ranks: three steps"},
+    {128 << 10, 3, named(kAllreduceAlgorithms, "ring"), "three ranks: a ring's four steps of a third, and not three steps of all elements",
      Condition::commutative},
     {64 << 10, 4, named(kAllreduceAlgorithms, "recursive_doubling"), "not long, and few ranks: log2 n steps, and no more"},
     {128 << 10, 4, named(kAllreduceAlgorithms, "ring"), "so few ranks that the number of a ring's steps does not count",

@@ -124,7 +124,8 @@ double intergroup_alltoall_two_level(const Scene& scene);
 
 /// A reduce_scatter of blocks of m bytes, round a ring: n - 1 steps.
 double reduce_scatter_ring(const Scene& scene);
-/// By recursive halving: log2 n steps. The ranks of a node share its link. If n is not a power of two, elements are sent twice more.
+/// By recursive halving: log2 n steps. The ranks of a node share its link. If n is not a power of two, all elements are sent
+/// once more, and a block comes back.
 double reduce_scatter_halving(const Scene& scene);
 /// The ranks of a node combine all blocks through its memory. Between nodes, each lane takes one of these two.
 double reduce_scatter_two_level(const Scene& scene);

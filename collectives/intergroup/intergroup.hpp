@@ -11,9 +11,9 @@
 /// which goes to that rank's `result`. Gather: the `contribution` of each rank of the other group goes to `data` of the root. Reduce: as
 /// gather, but the contributions are combined. Blocks of scatter and gather may have sizes of their own; the root has them in `blocks`.
 ///
-/// Allreduce: each rank gets in `data` the `contribution`s of the other group, combined in rank order. Alltoall: `contribution` holds a
-/// block for each rank of the other group; `data` gets a block from each. Sizes that are the same for a group are given as with allgather;
-/// own sizes are in `blocks` and `contribution_blocks`, by the ranks of the other group.
+/// Allreduce: each rank gets in `data` the `contribution`s of the other group, combined, in rank order if the operation does not
+/// commute. Alltoall: `contribution` holds a block for each rank of the other group; `data` gets a block from each. Sizes that are the same
+/// for a group are given as with allgather; own sizes are in `blocks` and `contribution_blocks`, by the ranks of the other group.
 ///
 /// Notation of the files: A and B are the groups, with p and q ranks; a0, a1, ... and b0, b1, ... are their ranks; kA and kB are the sizes
 /// of one block in each. In the examples, a0->b0 means that a0 sends to b0, and "until t" means that the transfer ends at time t. a0<->b0

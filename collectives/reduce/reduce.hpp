@@ -109,7 +109,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .summary = "a schedule for the expected arrival times: elements of early ranks are combined before the last rank arrives",
      .paper = "Proficz, Ocetkiewicz: Improving Clairvoyant: reduction algorithm resilient to imbalanced process arrival patterns",
      .limits = "meant for planned calls, in which the root can tell all ranks the times before they arrive; with more than 64 ranks there "
-               "are fewer pieces, because each rank computes the messages of all ranks",
+               "are fewer pieces, because each rank computes the messages of all ranks; the root sends n numbers to each of n ranks, which "
+               "takes longer than it saves if they are many hundreds",
      .segmented = true,
      .needs = Condition::commutative | Condition::any_order,
      .begins_early = true},

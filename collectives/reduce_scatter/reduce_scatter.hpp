@@ -82,7 +82,7 @@ inline constexpr Rule kReduceScatterRules[] = {
      kAnyRanks,
      named(kReduceScatterAlgorithms, "two_level"),
      "several ranks a node: its ranks combine what leaves it, or fewer copies are made, and the time decides",
-     Condition::commutative,
+     Condition::commutative | Condition::even_nodes,
      nullptr,
      {named(kReduceScatterAlgorithms, "recursive_halving"), named(kReduceScatterAlgorithms, "ring")}},
     {cost::kComparedShare,

@@ -32,6 +32,12 @@ void sort_members(Group& group) {
     std::ranges::sort(group.by_world, {}, [&](int rank) { return group.world_rank(rank); });
 }
 
+bool are_even(const Nodes* nodes) {
+    if (!nodes) return false;
+    const auto [fewest, most] = std::ranges::minmax(nodes->members, {}, &std::vector<int>::size);
+    return 2 * fewest.size() >= most.size();
+}
+
 void find_nodes(Group& group, std::span<const int> sharing) {
     group.nodes = nullptr;
     group.on_one_node = false;

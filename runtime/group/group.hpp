@@ -20,6 +20,9 @@ struct Nodes {
     std::vector<std::vector<int>> members;  ///< The members of each node, in rank order.
 };
 
+/// Whether no node has less than half as many members as another one. Null: there are not several nodes.
+bool are_even(const Nodes* nodes);
+
 /// The members of a communicator. The group is the same on all of them and never changes.
 struct Group {
     std::uint64_t id = 0;

@@ -16,7 +16,7 @@ namespace rollcall::collectives {
 namespace {
 
 constexpr Conditions kApart = kUsual.with(Condition::background);
-constexpr Conditions kOnNodes = kApart.with(Condition::several_nodes);
+constexpr Conditions kOnNodes = kApart.with(Condition::several_nodes | Condition::even_nodes);
 constexpr Conditions kOnOneNode = kApart.with(Condition::shared_boards | Condition::node_memory);
 
 /// Compares nothing by more than this.

@@ -45,6 +45,31 @@ TEST(ReductionChoices, AreKnownToTheEstimateOfTwoLevels) {
                     << bytes << " bytes, " << ranks << " ranks";
 }
 
+// Among three ranks recursive doubling takes three steps of all elements, one after the other.
+TEST(ReductionChoices, AmongThreeRanksDoNotSendLongElementsThreeTimes) {
+    using enum OperationKind;
+    for (const std::uint64_t bytes : {8, 1 << 10, 8 << 10}) EXPECT_EQ(choice(allreduce, bytes, 3), "recursive_doubling") << bytes;
+    for (const std::uint64_t bytes : {16 << 10, 64 << 10, 128 << 10, 1 << 20}) EXPECT_EQ(choice(allreduce, bytes, 3), "ring") << bytes;
+    for (const int ranks : {2, 4}) EXPECT_EQ(choice(allreduce, 64 << 10, ranks), "recursive_doubling") << ranks;
+    for (const std::uint64_t bytes : {16 << 10, 64 << 10})
+        EXPECT_LT(cost::allreduce_ring(scene_of(kBuiltInCosts, bytes, 3, false, 0)),
+                  cost::allreduce_recursive_doubling(scene_of(kBuiltInCosts, bytes, 3, false, 0)));
+}
+
+// On two levels, only as many ranks of each node combine as the smallest node has.
+TEST(ReductionChoices, OnUnevenNodesLeaveLongElementsToAllRanks) {
+    using enum OperationKind;
+    const auto taken = [](OperationKind kind, std::uint64_t bytes, Conditions nodes) {
+        return select(kind, {.bytes = bytes, .ranks = 65, .has = kOneRankOnEachHost.with(nodes), .nodes = 2}).entry->name;
+    };
+    const Conditions uneven = Condition::several_nodes, even = uneven.with(Condition::even_nodes);
+    EXPECT_EQ(taken(allreduce, 64 << 10, uneven), "two_level") << "one rank of a node combines so few elements anyway";
+    EXPECT_EQ(taken(allreduce, 64 << 20, even), "two_level");
+    EXPECT_EQ(taken(allreduce, 64 << 20, uneven), "ring");
+    EXPECT_EQ(taken(reduce_scatter, 1 << 20, even), "two_level");
+    EXPECT_EQ(taken(reduce_scatter, 1 << 20, uneven), "ring");
+}
+
 // Elements of any size are combined in node memory as long as one piece of it holds all that a rank brings.
 TEST(ReductionChoices, OfElementsThatDoNotDivideAPiece) {
     Combiner combiner;

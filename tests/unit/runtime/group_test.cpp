@@ -52,5 +52,20 @@ TEST(Group, FindsTheRanksOfItsMembersInAnyOrder) {
     }
 }
 
+TEST(Group, HasEvenNodesIfNoneHasLessThanHalfAsManyMembersAsAnother) {
+    const auto are_even_of = [](const std::vector<int>& sharing) {
+        Group group;
+        group.size = static_cast<int>(sharing.size());
+        find_nodes(group, sharing);
+        return are_even(group.nodes.get());
+    };
+    EXPECT_TRUE(are_even_of({0, 0, 2, 2}));
+    EXPECT_TRUE(are_even_of({0, 0, 0, 0, 4, 4}));
+    EXPECT_TRUE(are_even_of({0, 0, 2}));
+    EXPECT_FALSE(are_even_of({0, 0, 0, 3}));
+    EXPECT_FALSE(are_even_of({0, 0, 2, 2, 2, 2, 2}));
+    EXPECT_FALSE(are_even_of({0, 0, 0})) << "one node";
+}
+
 }  // namespace
 }  // namespace rollcall::runtime

@@ -133,8 +133,8 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
             "how many ranks of a host share node memory, such as those of one socket, in the order of their numbers; 0 = all"},
     Setting{"ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kAutoAlwaysNo},
-            "a rank copies long messages out of the memory of a sender on its node; auto = when more ranks than cores share the node, and "
-            "always for long blocks of an alltoall or scatter"},
+            "a rank copies long messages, and long blocks that only it reads, out of the memory of their sender on its node; auto = where more "
+            "ranks than cores share the node, and blocks of more than 1 MiB everywhere"},
     Setting{
         "ROLLCALL_COSTS", Text{&Settings::costs, check_path, "a path, or no"},
         "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},

@@ -196,7 +196,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_->set_signs_of_life(lifelines_.get());
     for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
     // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
-    if (single_copy_ && (settings_.single_copy == "always" || oversubscribed(neighbours))) single_copy_->meet(memories);
+    const bool crowded = oversubscribed(neighbours), prefers_single_copy = settings_.single_copy == "always" || crowded;
+    if (node_) node_->set_prefers_single_copy(prefers_single_copy);
+    if (single_copy_ && prefers_single_copy) single_copy_->meet(memories);
 
     auto world = std::make_shared<Group>();
     world->id = kWorldId;
@@ -207,7 +209,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     slots_.take(static_cast<std::uint64_t>(place.size));
     world_ = world;
 
-    const IdlePolicy policy = policy_of(settings_, oversubscribed(neighbours), woken_by_kernel);
+    const IdlePolicy policy = policy_of(settings_, crowded, woken_by_kernel);
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
     if (own_) lane_->belong_to(own_->job().lane());
     log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",

@@ -77,9 +77,10 @@ Publication::~Publication() {
 
 void Publication::try_in_place(ConstBytes data, InPlace which) {
     const bool is_offer = which == InPlace::offered;
-    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastPrivate : kLeastInPlace)) return;
-    reference_ = operation_.engine().node()->buffers().find(data);
-    if (!reference_ && which != InPlace::shared && size_ > kLeastPrivate && data.data && is_read_by_readers())
+    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastOffered : kLeastInPlace)) return;
+    node::NodeMemory& memory = *operation_.engine().node();
+    reference_ = memory.buffers().find(data);
+    if (!reference_ && which != InPlace::shared && pays_to_read(is_offer) && data.data && is_read_by_readers())
         reference_ = node::Reference{0, 0, reinterpret_cast<std::uint64_t>(data.data), ::getpid(), node::Reference::kNoFile};
     if (reference_) reference_->is_offer = is_offer;
 }
@@ -90,6 +91,13 @@ bool Publication::take_back() {
     claimed_ = complete_ = false;
     offset_ = 0;
     return true;
+}
+
+bool Publication::pays_to_read(bool is_offer) const {
+    const bool has_own_core = !operation_.engine().node()->prefers_single_copy();
+    if (!is_offer) return size_ > (has_own_core ? kLeastPrivate : kLeastPrivateOfCrowded);
+    // While a single reader copies a piece of a scatter, the root writes the next one. Several readers of offers copy at the same time.
+    return !has_own_core || operation_.size() > 2 || operation_.stays();
 }
 
 bool Publication::is_read_by_readers() const {

@@ -113,8 +113,11 @@ enum class InPlace : std::uint8_t {
 
 /// Data up to this size is always copied: that costs less than a look at whether its readers have read it.
 inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
-/// So is data up to this size that is offered, or is not in shared memory: the system call that reads it looks up each page.
-inline constexpr std::uint64_t kLeastPrivate = 32 << 10;
+/// So is data up to this size that is offered and is not in shared memory: the system call that reads it looks up each page.
+inline constexpr std::uint64_t kLeastOffered = 32 << 10;
+/// So is other data up to this size that is not in shared memory. Its publisher and its reader copy at the same time, piece by piece through
+/// the caches, which is faster than the system call until the data no longer fits there. Ranks that share cores copy one after the other.
+inline constexpr std::uint64_t kLeastPrivate = 1 << 20, kLeastPrivateOfCrowded = 64 << 10;
 /// A reader copies private data in pieces of this size, in bytes, and makes progress in between.
 inline constexpr std::uint64_t kPrivatePiece = 1 << 20;
 
@@ -155,6 +158,8 @@ class Publication final : public NodeUse {
     /// mismatch: what a reader has published in this operation, for this rank or for all ranks, shows what that reader called.
     void look_for_other_calls() const;
     /// Whether all readers can read the memory of this process.
+    /// Whether to read the data where it stands takes less time than a copy, if the readers do not map it.
+    bool pays_to_read(bool is_offer) const;
     bool is_read_by_readers() const;
     bool take_block();
     void show(node::Link first);

@@ -47,6 +47,11 @@ class NodeMemory {
     /// same on all ranks.
     NodeMemory(const Shared& shared, int own_rank_on_node, std::vector<int> rank_on_node, Landing& landing);
 
+    /// Whether a rank that waits for a copy by another one of this node loses time: more ranks than cores share the node. Or the user wants
+    /// each copy that can be avoided to be avoided.
+    bool prefers_single_copy() const noexcept { return prefers_single_copy_; }
+    void set_prefers_single_copy(bool prefers) noexcept { prefers_single_copy_ = prefers; }
+
     /// Whether all ranks of a group are on this node. The answer is the same on all of them.
     bool holds(const Group& group) const;
 
@@ -159,6 +164,7 @@ class NodeMemory {
     }
     Shared shared_;
     int own_rank_;
+    bool prefers_single_copy_ = false;
     std::vector<int> rank_on_node_;
     std::vector<Region> regions_;
     Region own_;

@@ -77,7 +77,7 @@ Publication::~Publication() {
 
 void Publication::try_in_place(ConstBytes data, InPlace which) {
     const bool is_offer = which == InPlace::offered;
-    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastOffered : kLeastInPlace)) return;
+    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastPrivate : kLeastInPlace)) return;
     node::NodeMemory& memory = *operation_.engine().node();
     reference_ = memory.buffers().find(data);
     if (!reference_ && which != InPlace::shared && pays_to_read(is_offer) && data.data && is_read_by_readers())
@@ -95,7 +95,7 @@ bool Publication::take_back() {
 
 bool Publication::pays_to_read(bool is_offer) const {
     const bool has_own_core = !operation_.engine().node()->prefers_single_copy();
-    if (!is_offer) return size_ > (has_own_core ? kLeastPrivate : kLeastPrivateOfCrowded);
+    if (!is_offer) return size_ > (has_own_core ? kLeastPrivateWithCores : kLeastPrivate);
     // While a single reader copies a piece of a scatter, the root writes the next one. Several readers of offers copy at the same time.
     return !has_own_core || operation_.size() > 2 || operation_.stays();
 }

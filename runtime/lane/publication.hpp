@@ -113,11 +113,11 @@ enum class InPlace : std::uint8_t {
 
 /// Data up to this size is always copied: that costs less than a look at whether its readers have read it.
 inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
-/// So is data up to this size that is offered and is not in shared memory: the system call that reads it looks up each page.
-inline constexpr std::uint64_t kLeastOffered = 32 << 10;
-/// So is other data up to this size that is not in shared memory. Its publisher and its reader copy at the same time, piece by piece through
-/// the caches, which is faster than the system call until the data no longer fits there. Ranks that share cores copy one after the other.
-inline constexpr std::uint64_t kLeastPrivate = 1 << 20, kLeastPrivateOfCrowded = 64 << 10;
+/// So is data up to this size that is not in shared memory: the system call that reads it looks up each page.
+inline constexpr std::uint64_t kLeastPrivate = 64 << 10;
+/// The same where each rank has a core, unless several ranks read: there its publisher and its reader copy at the same time, piece by piece
+/// through the caches. That is faster than the system call until the data no longer fits there.
+inline constexpr std::uint64_t kLeastPrivateWithCores = 1 << 20;
 /// A reader copies private data in pieces of this size, in bytes, and makes progress in between.
 inline constexpr std::uint64_t kPrivatePiece = 1 << 20;
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +37,41 @@ Pipe open_pipe(const std::string& program) {
     Ends ends = make_sockets(SOCK_STREAM);
     if (!ends) fail(program, errno);
     return {std::move(ends.first), std::move(ends.second)};
+}
+
+struct Streams {
+    int input, output, errors;
+};
+
+/// Starts a program that ends when the calling thread ends, however it ends. Returns the process, or -1 with the reason in errno.
+pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environment, const Streams& streams) {
+    Ends reports = make_pipe();
+    if (!reports) return -1;
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        // Only system calls from here on, because other threads may have held locks. The signal is not SIGKILL: on SIGTERM a launcher of an
+        // MPI library ends its ranks, on this host and on others.
+        ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+        if (::getppid() != parent) ::_exit(128 + SIGTERM);  // the parent died before prctl()
+        if (::dup2(streams.input, STDIN_FILENO) >= 0 && ::dup2(streams.output, STDOUT_FILENO) >= 0 &&
+            ::dup2(streams.errors, STDERR_FILENO) >= 0)
+            ::execvpe(argv[0], argv.data(), environment.data());
+        const int why = errno;
+        [[maybe_unused]] const auto ignored = ::write(reports.second.get(), &why, sizeof why);
+        ::_exit(127);
+    }
+    if (child < 0) return -1;
+    reports.second.reset();
+    int why = 0;
+    ssize_t count = 0;
+    do count = ::read(reports.first.get(), &why, sizeof why);
+    while (count < 0 && errno == EINTR);
+    if (count != sizeof why) return child;  // the pipe was closed when the program began
+    while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+    }
+    errno = why;
+    return -1;
 }
 
 /// Reads the bytes that are available. Returns false at the end of the stream.
@@ -72,17 +107,10 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));
     environment.push_back(nullptr);
 
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, in.childs.get(), STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, out.childs.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, errors.childs.get(), STDERR_FILENO);
-    pid_t child = -1;
-    const int refused = ::posix_spawnp(&child, program.c_str(), &actions, nullptr, argv.data(), environment.data());
-    posix_spawn_file_actions_destroy(&actions);
+    const pid_t child = start(argv, environment, {in.childs.get(), out.childs.get(), errors.childs.get()});
     ChildResult result;
-    if (refused == ENOENT) return result;
-    if (refused != 0) fail(program, refused);
+    if (child < 0 && errno == ENOENT) return result;
+    if (child < 0) fail(program, errno);
     result.found = true;
     in.childs.reset();
     out.childs.reset();

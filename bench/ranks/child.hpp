@@ -27,8 +27,8 @@ struct ChildOptions {
 };
 
 /// Runs `arguments[0]`, which is looked up in PATH, without a shell. Writes `input` to its standard input and waits for its end. The caller
-/// need not handle SIGPIPE: a child that does not read its input causes no error. Any thread may call it. Throws Error{state} if the system
-/// refuses to start the child.
+/// need not handle SIGPIPE: a child that does not read its input causes no error. Any thread may call it. If this process is killed, the
+/// child gets SIGTERM. Throws Error{state} if the system refuses to start the child.
 ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options = {});
 
 }  // namespace rollcall::bench

@@ -2,6 +2,10 @@
 /// What the benchmarks' runs are made of: data that shows when it is wrong, orders, lists of patterns, bounded
 /// children.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -146,6 +150,25 @@ TEST(BenchChild, GetsTheEnvironmentItIsGiven) {
     const ChildResult result = run_child({"sh", "-c", "echo $GIVEN_TO_CHILD:${PATH:+path}"}, {}, {.environment = {"GIVEN_TO_CHILD=yes"}});
     EXPECT_EQ(result.output, "yes:path\n");
     EXPECT_FALSE(result.timed_out);
+}
+
+TEST(BenchChild, EndsWhenItsParentIsKilled) {
+    int ends[2];
+    ASSERT_EQ(::pipe(ends), 0);  // the child inherits it, and so keeps it open until it ends
+    const pid_t parent = ::fork();
+    if (parent == 0) {
+        ::close(ends[0]);
+        run_child({"sh", "-c", "echo > /dev/fd/" + std::to_string(ends[1]) + "; exec sleep 100"}, {});
+        ::_exit(0);
+    }
+    ::close(ends[1]);
+    char begun = 0;
+    EXPECT_EQ(::read(ends[0], &begun, 1), 1);
+    ::kill(parent, SIGKILL);
+    ::waitpid(parent, nullptr, 0);
+    pollfd end{ends[0], POLLIN, 0};
+    EXPECT_EQ(::poll(&end, 1, 50'000), 1) << "the child runs on";
+    ::close(ends[0]);
 }
 
 }  // namespace

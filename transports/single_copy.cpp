@@ -211,8 +211,8 @@ class Implementation final : public SingleCopy, private Sink {
     [[gnu::noinline]] Started send_with_words(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
                                               Completion& completion) {
         if (must_be_asked_[static_cast<std::size_t>(peer)]) {
-            must_be_asked_[static_cast<std::size_t>(peer)] = false;
             say(peer, {.word = Word::ask, .source = rank_});
+            must_be_asked_[static_cast<std::size_t>(peer)] = false;
         }
         if (path == Path::large && peers_[static_cast<std::size_t>(peer)].reads && payload.data)
             return announce(peer, header, payload, completion);
@@ -236,14 +236,28 @@ class Implementation final : public SingleCopy, private Sink {
         std::memcpy(record.announcement.data(), &where, sizeof where);
         std::memcpy(record.announcement.data() + sizeof where, header.data(), header.size());
         const Heading heading{.word = Word::offer, .source = rank_, .record = record.number, .stamp = record.stamp};
-        const Started started = inner_->send(peer, single_copy::bytes_of(heading),
-                                             {record.announcement.data(), sizeof where + header.size()}, Path::eager, record);
+        Started started = Started::failed;
+        try {
+            started = inner_->send(peer, single_copy::bytes_of(heading), {record.announcement.data(), sizeof where + header.size()},
+                                   Path::eager, record);
+        } catch (...) {
+            take_back(record);
+            throw;
+        }
         if (started == Started::pending) return Started::pending;
+        if (started == Started::failed) {
+            take_back(record);
+            return Started::failed;
+        }
         record.announced = true;
-        if (started == Started::done) return Started::pending;
+        return Started::pending;
+    }
+
+    /// The announcement did not leave. The caller learns it otherwise.
+    void take_back(Record& record) {
+        record.announced = true;
         record.completion = nullptr;
         fail(record);
-        return Started::failed;
     }
 
     Record& take() {

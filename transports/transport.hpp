@@ -119,9 +119,10 @@ class Transport {
 
     /// Sends a message. The header (at most kMaximumHeader bytes) is copied. The payload must stay in place until the transfer has ended:
     /// on the eager path when it has left this process, on the large path when the receiver has fetched or declined it. If `pending` is
-    /// returned, `completion` must live until it is told.
+    /// returned, `completion` must live until it is told. If std::bad_alloc is thrown, nothing was sent, and `completion` is not told.
     virtual Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) = 0;
-    /// Fetches an offered payload into `into` (offer.size bytes). May be called from on_offer() or later.
+    /// Fetches an offered payload into `into` (offer.size bytes). May be called from on_offer() or later. If std::bad_alloc is thrown,
+    /// `completion` is not told, and the offer is still to be fetched or declined.
     virtual Started fetch(const Offer& offer, Bytes into, Completion& completion) = 0;
     /// Declines an offered payload. The sender's transfer ends as done.
     virtual void decline(const Offer& offer) = 0;

@@ -4,11 +4,20 @@ namespace rollcall::runtime {
 
 void Backlog::push(Transfer& transfer) {
     Waiting& waiting = by_peer_[transfer.peer()];
+    by_key_.insert(transfer);  // first, because there may be no memory for it
     transfer.next = nullptr;
     transfer.previous = waiting.tail;
     (waiting.tail ? waiting.tail->next : waiting.head) = &transfer;
     waiting.tail = &transfer;
-    by_key_.insert(transfer);
+}
+
+void Backlog::push_first(Transfer& transfer) {
+    Waiting& waiting = by_peer_.at(transfer.peer());
+    by_key_.insert_before(transfer, [](const Transfer&) { return true; });
+    transfer.previous = nullptr;
+    transfer.next = waiting.head;
+    (waiting.head ? waiting.head->previous : waiting.tail) = &transfer;
+    waiting.head = &transfer;
 }
 
 void Backlog::remove(Transfer& transfer) {

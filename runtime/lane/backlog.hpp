@@ -23,6 +23,8 @@ class Backlog {
   public:
     /// Appends the transfer to those that wait for its peer.
     void push(Transfer& transfer);
+    /// Puts a transfer back that first() has given and remove() has removed. Needs no memory.
+    void push_first(Transfer& transfer);
     /// The first transfer that waits for this peer, or null.
     Transfer* first(int peer) const {
         const auto found = by_peer_.find(peer);

@@ -247,13 +247,18 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
     header.base.credit = peers_.take_owed(peer);
     const auto bytes = std::as_bytes(std::span(&header, 1));
     Started started;
-    if (text.empty()) {
-        started = transport_.send(peer, bytes, {}, Path::eager, ignored);
-    } else {
-        auto kept = std::make_unique<TextSend>(text, words_under_way_);
-        const ConstBytes payload{kept->text.data(), kept->text.size()};
-        started = transport_.send(peer, bytes, payload, Path::eager, *kept);
-        if (started == Started::pending) kept.release();
+    try {
+        if (text.empty()) {
+            started = transport_.send(peer, bytes, {}, Path::eager, ignored);
+        } else {
+            auto kept = std::make_unique<TextSend>(text, words_under_way_);
+            const ConstBytes payload{kept->text.data(), kept->text.size()};
+            started = transport_.send(peer, bytes, payload, Path::eager, *kept);
+            if (started == Started::pending) kept.release();
+        }
+    } catch (...) {
+        peers_.owe(peer, header.base.credit);  // a later message gives it back
+        throw;
     }
     if (started == Started::failed) suspect(peer, "could not be sent a message");
     if (goes_first(kind)) ++peers_[peer].told;

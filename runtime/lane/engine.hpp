@@ -188,7 +188,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
     /// The world rank that made the call to which this message belongs.
     int caller_of(const CollectiveHeader& header) const;
-    void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size);
+    void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size, EarlyMessage* early = nullptr);
     void let_go(EarlyMessage& early);
     void let_go_all(EarlyMessage* forgotten);
     template <class Unwanted>
@@ -216,7 +216,6 @@ class alignas(64) Engine final : public transport::Sink {
     void lose(Transfer& transfer);
     // Point-to-point sends that wait here (Backlog).
     void transmit(Transfer& transfer, PeerState& peer);
-    void transmit(Transfer& transfer) { transmit(transfer, peers_[transfer.peer()]); }
     bool may_go(const Transfer& transfer, const PeerState& peer);
     bool is_short(const Transfer& transfer, const PeerState& peer) const noexcept;
     bool may_be_eager(const Transfer& transfer);
@@ -230,6 +229,7 @@ class alignas(64) Engine final : public transport::Sink {
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);
     void call_algorithm(Operation& operation);
+    void give_up(Operation& operation, const std::exception_ptr& why) noexcept;
     void run(Operation& operation);
     void finish(Operation& operation);
     void fail(Operation& operation, const Error& error);

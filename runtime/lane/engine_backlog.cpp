@@ -33,9 +33,18 @@ bool Engine::may_be_eager(const Transfer& transfer) {
 }
 
 void Engine::put_back(Transfer& transfer) {
-    transfer.stage = Transfer::Stage::queued;
     backlog_.push(transfer);
-    if (!std::exchange(peers_[transfer.peer()].backlogged, true)) tell_of_backlog(transfer.peer(), true);
+    transfer.stage = Transfer::Stage::queued;
+    PeerState& peer = peers_[transfer.peer()];
+    if (std::exchange(peer.backlogged, true)) return;
+    try {
+        tell_of_backlog(transfer.peer(), true);
+    } catch (...) {  // There is no memory, and the caller destroys the transfer.
+        backlog_.remove(transfer);
+        transfer.stage = Transfer::Stage::idle;
+        peer.backlogged = false;
+        throw;
+    }
 }
 
 void Engine::tell_of_backlog(int peer, bool there_is) {
@@ -52,7 +61,14 @@ void Engine::work_off_backlog(int peer) {
     Transfer* first;
     while ((first = backlog_.first(peer)) && (state.offers < kMostOffers || may_be_eager(*first))) {
         backlog_.remove(*first);
-        transmit(*first);
+        try {
+            transmit(*first, state);
+        } catch (...) {  // There is no memory. The next one that makes room tries again.
+            backlog_.push_first(*first);
+            first->stage = Transfer::Stage::queued;
+            state.works_off = false;
+            throw;
+        }
     }
     state.works_off = false;
     if (first) return;
@@ -76,7 +92,7 @@ void Engine::on_wanted(const CollectiveHeader& header) {
     if (header.base.kind == MessageKind::unwanted) {
         backlog_.give(key);
     } else if (Transfer* transfer = backlog_.ask_for(key)) {
-        transmit(*transfer);
+        transmit(*transfer, peers_[peer]);
         work_off_backlog(peer);
     }
 }

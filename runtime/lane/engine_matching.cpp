@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -47,15 +48,32 @@ struct Engine::Incoming {
 void Engine::receive(Transfer& transfer) {
     watch_over_peers();
     if (EarlyMessage* early = early_.find(transfer.key)) {
+        const bool waited = early->waits_for_landing;
         forget(*early);
-        match(transfer, *early);
-        return;
+        try {
+            return match(transfer, *early);
+        } catch (...) {
+            // There is no memory. The message waits for the next receive, unless the transport has had it (lose()). The tables need no more
+            // memory than before.
+            if (transfer.stage == Transfer::Stage::moving) throw;
+            early_.insert_before(*early, [](const EarlyMessage&) { return true; });
+            if (early->key.sequence != 0) early_by_call_.insert(*early);
+            if (waited) wait_for_room(*early);
+            throw;
+        }
     }
     if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
     posted_.insert(transfer);
     transfer.stage = Transfer::Stage::posted;
-    if (!transfer.operation && peers_[transfer.peer()].has_backlog) [[unlikely]]
+    if (transfer.operation || !peers_[transfer.peer()].has_backlog) [[likely]]
+        return;
+    try {
         ask_for(transfer.key);
+    } catch (...) {  // There is no memory, and the caller destroys the transfer.
+        posted_.remove(transfer);
+        transfer.stage = Transfer::Stage::idle;
+        throw;
+    }
 }
 
 void Engine::on_message(std::span<const std::byte> header, ConstBytes payload) noexcept {
@@ -215,7 +233,11 @@ void Engine::deliver(const Incoming& message) {
 }
 
 void Engine::give_credit(int peer, std::uint32_t charge) {
-    if (peers_.owe(peer, charge)) send_control(peer, MessageKind::credit, {});
+    if (!peers_.owe(peer, charge)) return;
+    try {
+        send_control(peer, MessageKind::credit, {});
+    } catch (const std::bad_alloc&) {  // a later message gives it back
+    }
 }
 
 void Engine::discard(const Incoming& message) {
@@ -301,13 +323,22 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
     return false;
 }
 
-void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size) {
+void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size, EarlyMessage* early) {
     static std::byte stand_in;
     transfer.stage = Transfer::Stage::moving;
     transfer.received = size;
     transport::Bytes into{transfer.buffer.data, size};
     if (size == 0) into = {&stand_in, offer.size};
-    switch (transport_.fetch(offer, into, transfer)) {
+    Started started;
+    try {
+        started = transport_.fetch(offer, into, transfer);
+    } catch (...) {
+        transfer.stage = Transfer::Stage::idle;
+        transfer.received = 0;
+        throw;
+    }
+    if (early) free_early(*early);
+    switch (started) {
         case Started::done: return finish(transfer);
         case Started::failed: return lose(transfer);
         case Started::pending: return;
@@ -336,12 +367,7 @@ void Engine::match(Transfer& transfer, EarlyMessage& early) {
             let_go(early);
             return finish(transfer);
         }
-        case EarlyMessage::Stage::offered: {
-            const Offer offer = early.offer;
-            const std::uint64_t size = early.size;
-            free_early(early);
-            return fetch(transfer, offer, size);
-        }
+        case EarlyMessage::Stage::offered: return fetch(transfer, early.offer, early.size, &early);
         case EarlyMessage::Stage::landing:
             transfer.stage = Transfer::Stage::claimed;
             transfer.early = &early;

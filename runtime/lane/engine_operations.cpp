@@ -69,20 +69,24 @@ void Engine::start(Operation& operation) {
     operation.engine_ = this;
     watch_over_operations();
     communicator.begun = std::max(communicator.begun, operation.sequence());
-    if (communicator.is_broken_at(operation.sequence())) {
-        communicator.broken_told = true;
-        const Error& broken = *communicator.broken;
-        const auto undelivered = std::move(communicator.undelivered);
-        if (!undelivered)
-            fail(operation, broken);
-        else if (std::string_view(undelivered->what()).find(broken.what()) != std::string_view::npos)
-            fail(operation, *undelivered);  // it has the sentence of the other already
-        else
-            fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
-    } else {
-        const EarlyMessage* other =
-            early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
-        if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
+    try {
+        if (communicator.is_broken_at(operation.sequence())) {
+            communicator.broken_told = true;
+            const Error& broken = *communicator.broken;
+            const auto undelivered = std::move(communicator.undelivered);
+            if (!undelivered)
+                fail(operation, broken);
+            else if (std::string_view(undelivered->what()).find(broken.what()) != std::string_view::npos)
+                fail(operation, *undelivered);  // it has the sentence of the other already
+            else
+                fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
+        } else {
+            const EarlyMessage* other =
+                early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
+            if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
+        }
+    } catch (...) {
+        give_up(operation, std::current_exception());
     }
     call_algorithm(operation);
     if (ready_head_ || has_early_calls_) [[unlikely]] {
@@ -100,8 +104,18 @@ void Engine::call_algorithm(Operation& operation) {
     try {
         operation.task_ = operation.algorithm_(operation);
     } catch (...) {
-        break_communicator(operation.communicator_, operation.sequence(), error_of(operation, std::current_exception()), true);
+        give_up(operation, std::current_exception());
     }
+}
+
+// Tells the other ranks, if there is memory for it. The operation itself must end as failed, because lists and transfers refer to it: if
+// there is no memory even for that, this process ends.
+void Engine::give_up(Operation& operation, const std::exception_ptr& why) noexcept {
+    try {
+        break_communicator(operation.communicator_, operation.sequence(), error_of(operation, why), true);
+    } catch (...) {
+    }
+    if (!operation.failed()) fail(operation, Error(ErrorCode::state, "there is no memory for a collective operation"));
 }
 
 void Engine::run(Operation& operation) {
@@ -120,8 +134,7 @@ void Engine::run(Operation& operation) {
             if (operation.has_used_node_) watch_node(operation);
             return;
         }
-        if (next && operation.task_.done() && operation.task_.exception())
-            break_communicator(operation.communicator_, operation.sequence(), error_of(operation, operation.task_.exception()), true);
+        if (next && operation.task_.done() && operation.task_.exception()) give_up(operation, operation.task_.exception());
     }
     if (operation.failed()) {
         // The frames stay until the last transfer has ended, because buffers of transfers may live in them.

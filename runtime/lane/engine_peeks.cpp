@@ -14,12 +14,17 @@ void Engine::peek(Peek& peek) {
     const int peer = peek.key.source;
     peeks_.push_back(&peek);
     if (const EarlyMessage* early = early_.find(peek.key)) return show(*early);
-    if (peers_.any_gone() && peers_.is_gone(peer)) {
-        const Error error = dead(peer);
-        return end_peek(peek, &error);
+    try {
+        if (peers_.any_gone() && peers_.is_gone(peer)) {
+            const Error error = dead(peer);
+            return end_peek(peek, &error);
+        }
+        // A message that waits in its sender's backlog has not been announced yet.
+        if (peers_[peer].has_backlog) ask_for(peek.key);
+    } catch (...) {  // There is no memory, and the caller destroys the peek.
+        std::erase(peeks_, &peek);
+        throw;
     }
-    // A message that waits in its sender's backlog has not been announced yet.
-    if (peers_[peer].has_backlog) ask_for(peek.key);
 }
 
 void Engine::show(const EarlyMessage& early) {

@@ -1,6 +1,8 @@
 #include "transports/ofi/ofi_transport.hpp"
 
 #include <algorithm>
+#include <new>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,8 @@ OfiTransport::OfiTransport(const TransportOptions& options)
     if (providers.network) network_ = std::make_unique<Endpoint>(std::move(providers.network));
     if (shared_memory_) sleep_.watch(home_.descriptor());
     if (network_ && network_->descriptor() >= 0) sleep_.watch(network_->descriptor());
+    busy_.reserve(peers_.size());  // so that note_work() needs no memory
+    pumped_.reserve(peers_.size());
     board_is_open_ = network_ && network_->open_board(home_.board(), board_);
 }
 
@@ -57,19 +61,24 @@ unsigned OfiTransport::progress() {
 Started OfiTransport::send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) {
     Peer* const to = open(peer);
     if (!to) return Started::failed;
-    Request* request = nullptr;
-    if (path == Path::eager) {
-        if (to->stream.send_now(Kind::message, nullptr, header, payload)) {
-            note_work(peer);
-            return to->stream.failure().empty() ? Started::done : Started::failed;
-        }
-        request = requests_.make(peer, Kind::message, &completion, {const_cast<void*>(payload.data), payload.size}, header);
-    } else {
-        request = requests_.make(peer, Kind::offer, &completion, {const_cast<void*>(payload.data), payload.size}, header);
-        request->numbers = {++last_number_, payload.size};
-        offered_.emplace(request->numbers.which, request);
+    const bool is_eager = path == Path::eager;
+    if (is_eager && to->stream.send_now(Kind::message, nullptr, header, payload)) {
+        note_work(peer);
+        return to->stream.failure().empty() ? Started::done : Started::failed;
     }
-    add(peer, request);
+    Request* const request =
+        requests_.make(peer, is_eager ? Kind::message : Kind::offer, &completion, {const_cast<void*>(payload.data), payload.size}, header);
+    try {
+        if (!is_eager) {
+            request->numbers = {++last_number_, payload.size};
+            offered_.emplace(request->numbers.which, request);
+        }
+        add(peer, request);
+    } catch (...) {
+        if (!is_eager) offered_.erase(request->numbers.which);
+        requests_.drop(request);
+        throw;
+    }
     return Started::pending;
 }
 
@@ -77,17 +86,26 @@ Started OfiTransport::fetch(const Offer& offer, Bytes into, Completion& completi
     auto* const incoming = static_cast<Request*>(offer.handle);
     const int peer = incoming->peer;
     const std::uint64_t which = incoming->numbers.which;
-    requests_.drop(incoming);
     Peer* const from = open(peer);
-    if (!from) return Started::failed;
+    if (!from) {
+        requests_.drop(incoming);
+        return Started::failed;
+    }
     // A receiver that is left alone would end its reads late, and its sender would wait. Pushed data needs it less.
     bool reads = options_.driven_in_background && into.size >= Stream::kLeastRead && from->stream.reader();
     Request* const request = requests_.make(peer, Kind::grant, &completion, into);
-    // Without a registration (`ulimit -l`) the data comes in packets.
-    if (reads) request->registration = from->stream.reader()->prepare(into, reads);
-    request->numbers = {which, ++last_number_};
-    fetches_.emplace(last_number_, request);
-    say(peer, reads ? Kind::expose : Kind::grant, request->numbers);
+    try {
+        // Without a registration (`ulimit -l`) the data comes in packets.
+        if (reads) request->registration = from->stream.reader()->prepare(into, reads);
+        request->numbers = {which, ++last_number_};
+        fetches_.emplace(last_number_, request);
+        say(peer, reads ? Kind::expose : Kind::grant, request->numbers);
+    } catch (...) {
+        fetches_.erase(request->numbers.size);
+        requests_.drop(request);
+        throw;
+    }
+    requests_.drop(incoming);
     return Started::pending;
 }
 
@@ -156,15 +174,13 @@ Peer* OfiTransport::open(int rank) {
 void OfiTransport::add(int peer, Request* request) {
     Peer& to = peers_[index(peer)];
     to.stream.add(request);
-    to.stream.pump(requests_);
+    pump(to);
     note_work(peer);
 }
 
-void OfiTransport::note_work(int peer) {
+void OfiTransport::note_work(int peer) noexcept {
     Peer& to = peers_[index(peer)];
-    if (!to.stream.failure().empty()) {
-        lose(peer, to.stream.failure());
-    } else if (to.stream.has_work() && !to.is_busy) {
+    if ((to.stream.has_work() || !to.stream.failure().empty()) && !to.is_busy) {
         to.is_busy = true;
         busy_.push_back(peer);
     }
@@ -175,9 +191,22 @@ void OfiTransport::say(int peer, Kind kind, const Numbers& numbers, ConstBytes p
     if (!to) return;
     if (to->stream.send_now(kind, &numbers, {}, payload)) return note_work(peer);
     Request* const request = requests_.make(peer, kind, nullptr, {const_cast<void*>(payload.data), payload.size});
-    request->keep();
-    request->numbers = numbers;
-    add(peer, request);
+    try {
+        request->keep();
+        request->numbers = numbers;
+        add(peer, request);
+    } catch (...) {
+        requests_.drop(request);
+        throw;
+    }
+}
+
+unsigned OfiTransport::pump(Peer& peer) noexcept {
+    try {
+        return peer.stream.pump(requests_);
+    } catch (const std::bad_alloc&) {
+        return 0;  // what has not left waits, and progress() tries again
+    }
 }
 
 unsigned OfiTransport::pump() {
@@ -187,8 +216,11 @@ unsigned OfiTransport::pump() {
         Peer& to = peers_[index(peer)];
         to.is_busy = false;
         if (to.gone) continue;
-        happened += to.stream.pump(requests_);
-        note_work(peer);
+        happened += pump(to);
+        if (to.stream.failure().empty())
+            note_work(peer);
+        else
+            lose(peer, std::string(to.stream.failure()));
     }
     pumped_.clear();
     return happened;

@@ -74,12 +74,14 @@ class OfiTransport final : public Transport {
     void lose(int peer, std::string why) {
         if (std::ranges::find(failures_, peer, &Failure::peer) == failures_.end()) failures_.push_back({peer, std::move(why)});
     }
+    /// Sends a request, or lets it wait. If std::bad_alloc is thrown, it was not added.
     void add(int peer, Request* request);
-    /// Remembers that something could not leave at once. progress() tries again.
-    void note_work(int peer);
+    /// Remembers that something could not leave at once, or that the peer cannot be reached. progress() sees to it.
+    void note_work(int peer) noexcept;
     /// Sends a short packet of this transport's own.
     void say(int peer, Kind kind, const Numbers& numbers, ConstBytes payload = {});
     unsigned pump();
+    unsigned pump(Peer& peer) noexcept;  ///< As Stream::pump().
     unsigned take_events(Endpoint& endpoint);
     /// Handles a packet that came in. A malformed packet is ignored.
     void take(std::span<const std::byte> packet);

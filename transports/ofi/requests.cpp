@@ -18,6 +18,7 @@ void Request::keep() {
 Request* Requests::make(int peer, Kind kind, Completion* completion, Bytes buffer, std::span<const std::byte> header) {
     if (!free_) {
         constexpr std::size_t kBatch = 64;
+        ended_.reserve((chunks_.size() + 1) * kBatch);  // so that the end of a request needs no memory
         Request* const batch = chunks_.emplace_back(std::make_unique<Request[]>(kBatch)).get();
         for (std::size_t i = 0; i < kBatch; ++i) batch[i].next = std::exchange(free_, &batch[i]);
     }

@@ -4,7 +4,7 @@
 
 #include <list>
 #include <span>
-#include <string>
+#include <string_view>
 
 #include "transports/ofi/endpoint.hpp"
 #include "transports/ofi/neighbour.hpp"
@@ -36,7 +36,8 @@ class Stream {
     }
     /// Whether data can be read through this stream, and by which endpoint.
     Endpoint* reader() const { return endpoint_->can_read() ? endpoint_ : nullptr; }
-    /// Sends as much as there is room for. Requests that have left end in `requests`; offers wait for their answer.
+    /// Sends as much as there is room for. Requests that have left end in `requests`; offers wait for their answer. If std::bad_alloc is
+    /// thrown, what has not left waits for the next call.
     unsigned pump(Requests& requests);
     bool has_work() const { return stuck_ || !messages_.empty() || !data_.empty() || !reads_.empty() || lent_; }
     bool is_quiet() const { return !has_work() && under_way_ == 0; }
@@ -48,7 +49,7 @@ class Stream {
     /// Stops sending. Requests that waited are dropped.
     void shut(Requests& requests);
     /// The reason why the peer cannot be reached, or empty.
-    const std::string& failure() const { return failure_; }
+    std::string_view failure() const { return failure_; }
 
   private:
     /// Sends the next packet of a request. Returns false if there is no room.
@@ -77,7 +78,7 @@ class Stream {
     std::uint32_t last_loan_ = 0;
     std::uint16_t next_number_ = 0;  ///< Prefix::number of the next packet.
     std::size_t under_way_ = 0;
-    std::string failure_;
+    std::string_view failure_;
 };
 
 }  // namespace rollcall::transport::ofi

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -54,6 +55,10 @@ class NoNetwork final : public transport::Transport {
     transport::Sink* sink = nullptr;
     transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.
     int sent = 0;                                        ///< How many messages were sent.
+    bool has_memory = true;                              ///< False: send() and fetch() throw std::bad_alloc.
+    /// The same for long messages only.
+    bool has_memory_for_long = true;
+    transport::Started long_sent = transport::Started::done, fetched = transport::Started::failed;  ///< What send() and fetch() return.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -66,12 +71,15 @@ class NoNetwork final : public transport::Transport {
         return deliver() + (has_traffic_.load(std::memory_order_relaxed) ? 1 : 0);
     }
     transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path path, transport::Completion&) override {
+        const bool is_long = path == transport::Path::large;
+        if (!has_memory || (is_long && !has_memory_for_long)) throw std::bad_alloc();
         last_path = path;
         ++sent;
-        return transport::Started::done;
+        return is_long ? long_sent : transport::Started::done;
     }
     transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion&) override {
-        return transport::Started::failed;
+        if (!has_memory) throw std::bad_alloc();
+        return fetched;
     }
     void decline(const transport::Offer&) override {}
     bool release(int, transport::Completion&) override { return true; }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +27,8 @@ using Queue = std::deque<Message>;
 class Wire final : public Transport {
   public:
     Wire(int rank, Queue& in, Queue& out) : rank_(rank), in_(in), out_(out) {}
-    int large = 0;  ///< Sent here.
+    int large = 0;           ///< Sent here.
+    bool has_memory = true;  ///< False: nothing can be sent.
 
     std::string_view name() const override { return "wire"; }
     std::uint32_t version() const override { return 1; }
@@ -48,6 +50,7 @@ class Wire final : public Transport {
         return happened;
     }
     Started send(int, std::span<const std::byte> header, ConstBytes payload, Path path, Completion&) override {
+        if (!has_memory) throw std::bad_alloc();
         const auto* bytes = static_cast<const std::byte*>(payload.data);
         out_.push_back({rank_, {header.begin(), header.end()}, {bytes, bytes + payload.size}, path == Path::large});
         large += path == Path::large;
@@ -307,6 +310,32 @@ TEST_F(SingleCopyTest, ADeclinedMessageEndsAtItsSender) {
     progress();
     EXPECT_EQ(sent.outcome, Outcome::ok);
     EXPECT_TRUE(all_ended());
+}
+
+// Whoever called send() may destroy the completion after the exception.
+TEST_F(SingleCopyTest, AMessageForWhichThereIsNoMemoryLeavesNothing) {
+    meet();
+    const auto data = some(5000, 2);
+    End sent;
+    wire->has_memory = false;
+    EXPECT_THROW(send_large("no memory", data, sent), std::bad_alloc);
+    EXPECT_TRUE(all_ended());
+    sender->disconnect(1);
+    EXPECT_EQ(sent.times, 0);
+}
+
+TEST_F(SingleCopyTest, APeerIsAskedAgainIfThereWasNoMemoryToAsk) {
+    sender->meet(handles);
+    receiver->meet(handles);
+    wire->has_memory = false;
+    EXPECT_THROW(send_small("asks"), std::bad_alloc);
+    wire->has_memory = true;
+    send_small("asks");
+    progress();
+    const auto data = some(5000, 1);
+    End sent;
+    send_large("read", data, sent);
+    EXPECT_EQ(wire->large, 0);
 }
 
 TEST_F(SingleCopyTest, ALostPeerEndsWhatIsPendingWithIt) {

@@ -1,0 +1,128 @@
+// Calls that throw because there is no memory. Their callers destroy what they began, so nothing may refer to it any more.
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+#include "tests/unit/runtime/lane.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+using transport::Started;
+
+constexpr int kPeer = 1;
+constexpr std::uint64_t kTag = 7;
+constexpr std::uint64_t kLong = 2 << 20;  // more than could land
+
+struct NoMemory : testing::Test {
+    std::unique_ptr<Transfer> transfer(Transfer::Direction direction) {
+        const transport::Bytes bytes{buffer.data(), buffer.size()};
+        return std::make_unique<Transfer>(direction, kPeer, kCommunicator, kTag, bytes);
+    }
+    std::unique_ptr<Transfer> send() { return transfer(Transfer::Direction::send); }
+    std::unique_ptr<Transfer> receive() { return transfer(Transfer::Direction::receive); }
+
+    // Messages to this rank wait at the peer.
+    void hear_of_backlog() {
+        CollectiveHeader header;
+        header.base.kind = MessageKind::backlog;
+        header.base.source = kPeer;
+        header.base.flags = kHasBacklog;
+        engine.on_message(std::as_bytes(std::span(&header, 1)), {});
+    }
+    MessageHeader header() {
+        MessageHeader header;
+        header.source = kPeer;
+        header.communicator = kCommunicator;
+        header.tag = kTag;
+        header.ordinal = ordinal++;
+        return header;
+    }
+    void bring() {
+        const MessageHeader its = header();
+        engine.on_message(std::as_bytes(std::span(&its, 1)), {});
+    }
+    void offer(std::uint64_t size) {
+        const MessageHeader its = header();
+        engine.on_offer(std::as_bytes(std::span(&its, 1)), {.handle = nullptr, .size = size});
+    }
+
+    std::vector<std::byte> buffer = std::vector<std::byte>(kLong);
+    std::uint32_t ordinal = 0;
+    NoNetwork network;
+    transport::RealMachine machine;
+    FrameArena arena;
+    Engine engine{network, machine, arena, LaneUnderTest::options()};
+};
+
+TEST_F(NoMemory, LeavesNoReceive) {
+    hear_of_backlog();
+    network.has_memory = false;
+    EXPECT_THROW(engine.receive(*receive()), std::bad_alloc);
+    network.has_memory = true;
+    bring();
+    EXPECT_EQ(engine.early_messages(), 1u);
+    const auto again = receive();
+    engine.receive(*again);
+    EXPECT_TRUE(again->done());
+}
+
+TEST_F(NoMemory, LeavesNoPeek) {
+    hear_of_backlog();
+    network.has_memory = false;
+    EXPECT_THROW(engine.peek(*std::make_unique<Peek>(kPeer, kCommunicator, kTag)), std::bad_alloc);
+    network.has_memory = true;
+    bring();
+    EXPECT_EQ(engine.early_messages(), 1u);
+}
+
+TEST_F(NoMemory, LeavesTheMessageToTheNextReceive) {
+    offer(kLong);
+    offer(kLong - 1);
+    network.has_memory = false;
+    EXPECT_THROW(engine.receive(*receive()), std::bad_alloc);
+    EXPECT_EQ(engine.early_messages(), 2u);
+    network.has_memory = true;
+    network.fetched = Started::done;
+    for (const std::uint64_t size : {kLong, kLong - 1}) {
+        const auto again = receive();
+        engine.receive(*again);
+        ASSERT_TRUE(again->done());
+        EXPECT_EQ(again->received, size);
+    }
+}
+
+TEST_F(NoMemory, LeavesSendsThatWaitInTheirOrder) {
+    network.long_sent = Started::pending;
+    std::vector<std::unique_ptr<Transfer>> sends;
+    const auto all_that_may_wait_at_the_peer = 64;
+    for (int i = 0; i < all_that_may_wait_at_the_peer; ++i) engine.send(*sends.emplace_back(send()));
+
+    network.has_memory = false;
+    EXPECT_THROW(engine.send(*send()), std::bad_alloc) << "the peer cannot be told that messages wait here";
+    network.has_memory = true;
+    for (int i = 0; i < 2; ++i) {
+        engine.send(*sends.emplace_back(send()));
+        ASSERT_EQ(sends.back()->stage, Transfer::Stage::queued);
+    }
+    Transfer &first = *sends[64], &second = *sends[65];
+
+    const Error given_up(ErrorCode::state, "given up");
+    network.has_memory_for_long = false;
+    EXPECT_THROW(engine.abandon(*sends[0], given_up), std::bad_alloc) << "it makes room for the first one that waits";
+    EXPECT_TRUE(sends[0]->done());
+    EXPECT_EQ(first.stage, Transfer::Stage::queued);
+    network.has_memory_for_long = true;
+    engine.abandon(*sends[1], given_up);
+    EXPECT_EQ(first.stage, Transfer::Stage::moving);
+    EXPECT_EQ(second.stage, Transfer::Stage::moving);
+    EXPECT_LT(first.ordinal, second.ordinal);
+    for (const auto& send : sends) engine.abandon(*send, given_up);
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

@@ -66,8 +66,8 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .algorithm = &alltoall_two_level,
      .summary = "the ranks of a node put together what goes to another node: in one message, or in several if blocks are long",
      .paper = kCheetah,
-     .limits = "blocks of one size: nodes wait for late ones; `auto` does not take it for blocks of different sizes, because nobody knows "
-               "how long all are",
+     .limits = "each rank waits for all ranks of its node before it sends; `auto` does not take it for blocks of different sizes, because "
+               "nobody knows how long all are",
      .needs = Condition::several_nodes,
      .cost = &cost::alltoall_two_level},
     {.operation = OperationKind::alltoall,

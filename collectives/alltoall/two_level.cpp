@@ -110,8 +110,9 @@ void add_ranks_of_lane(const Levels& levels, int place, std::size_t count, std::
             ranks.push_back(levels.on(node)[at]);
 }
 
-/// Brings to this rank what its node has for `ranks_to`, a block from each rank of the node for each of them.
-Task collect_lane(Operation& op, const Levels& levels, std::size_t ranks_to, Bytes collected) {
+/// Brings to this rank what its node has for `ranks_to`, a block from each rank of the node for each of them. `packed` is memory as long as
+/// the contribution.
+Task collect_lane(Operation& op, const Levels& levels, std::size_t ranks_to, Bytes packed, Bytes collected) {
     const std::uint64_t bytes = op.call().bytes;
     const std::vector<int>& here = levels.here();
     std::vector<int> order;
@@ -123,9 +124,8 @@ Task collect_lane(Operation& op, const Levels& levels, std::size_t ranks_to, Byt
         received.push_back({bytes * ranks_to * place, bytes * ranks_to});
     }
     runtime::Arguments on_node = op.arguments();
-    const Scratch packed(on_node.contribution.size, on_node.contribution);
-    co_await copy_into_list(op, bytes, order, packed.bytes(), on_node.contribution);
-    on_node.contribution = packed.bytes();
+    co_await copy_into_list(op, bytes, order, packed, on_node.contribution);
+    on_node.contribution = packed;
     on_node.contribution_blocks = sent.data();
     on_node.data = collected;
     on_node.blocks = received.data();
@@ -142,6 +142,12 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
     const Scratch beside(levels.is_in_rank_order() ? 0 : data.size, data);
     const Bytes incoming = levels.is_in_rank_order() ? data : beside.bytes();
     const bool in_turn = served == ServeNodes::in_turn;
+    std::vector<int> to;
+    add_ranks_of_lane(levels, place, ranks, to);
+    // All long memory is there before the first receive: if there is none, nothing comes into memory that is gone.
+    const ConstBytes contribution = op.arguments().contribution;
+    const Scratch packed(contribution.size, contribution), collected(bytes * ranks * to.size(), data),
+        outgoing(bytes * ranks * to.size(), data);
     std::vector<NodeMessage> messages_to, messages_from;
     std::vector<Pending> transfers;
     for (int node = 0; node < levels.nodes(); ++node) {
@@ -152,10 +158,7 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
                                        blocks_of(incoming, bytes, order.first[static_cast<std::size_t>(node)], there.size()));
         if (in_turn) transfers.push_back(op.receive(from, message, 0));
     }
-    std::vector<int> to;
-    add_ranks_of_lane(levels, place, ranks, to);
-    const Scratch collected(bytes * ranks * to.size(), data), outgoing(bytes * ranks * to.size(), data);
-    co_await collect_lane(op, levels, to.size(), collected.bytes());
+    co_await collect_lane(op, levels, to.size(), packed.bytes(), collected.bytes());
     // What stays on the node comes last, so that messages leave early.
     const auto own = static_cast<std::size_t>(std::find(to.begin(), to.end(), op.rank()) - to.begin());
     for (std::size_t i = 1; i <= to.size(); ++i) {

@@ -290,7 +290,8 @@ inline constexpr AlgorithmEntry kIntergroupAlltoallAlgorithms[] = {
      .algorithm = &intergroup_alltoall_two_level,
      .summary = "one rank of each node collects what the node sends to another node, as one message, and hands out what comes",
      .paper = kCheetah,
-     .limits = "every rank of a node waits for all of its ranks; `auto` does not take it for blocks of different sizes",
+     .limits = "every rank waits for all ranks of its node, also for those of its own group; `auto` does not take it for blocks of "
+               "different sizes",
      .needs = Condition::several_nodes,
      .cost = &cost::intergroup_alltoall_two_level},
 };
@@ -301,7 +302,8 @@ inline constexpr Rule kIntergroupAlltoallRules[] = {
     {kLongestAlltoallOnTwoLevels,
      kAnyRanks,
      named(kIntergroupAlltoallAlgorithms, "two_level"),
-     "blocks of up to 4 KiB, several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
+     "blocks of up to 4 KiB, several ranks a node: fewer messages leave the node (but each rank waits for all ranks of its node, also for "
+     "those of its own group), or fewer copies are made, and the time decides",
      Condition::equal_blocks,
      nullptr,
      {named(kIntergroupAlltoallAlgorithms, "linear")}},

@@ -23,7 +23,12 @@ namespace rollcall::collectives {
 
 Task exchange_as_nodes_arrive(Operation& op, std::span<const NodeMessage> to, std::span<const NodeMessage> from) {
     std::vector<Pending> receiving;
+    std::vector<NodeMessage> landed;  // What is here is only to be copied, for which no other rank waits: last.
     for (const auto& [rank, bytes] : from) {
+        if (op.has_landed(rank, 0)) {
+            landed.push_back({rank, bytes});
+            continue;
+        }
         receiving.push_back(op.receive(rank, bytes, 0));
         if (!receiving.back().done()) op.announce_arrival(rank);
     }
@@ -37,6 +42,7 @@ Task exchange_as_nodes_arrive(Operation& op, std::span<const NodeMessage> to, st
     Roster roster(op.size(), op.rank(), served, Arrived::by_rank);
     const std::function<transport::ConstBytes(int)> message = [&](int rank) { return messages[static_cast<std::size_t>(rank)]; };
     co_await serve_as_they_arrive(op, roster, message);
+    for (const auto& [rank, bytes] : landed) receiving.push_back(op.receive(rank, bytes, 0));
     co_await op.all_of(receiving);
 }
 

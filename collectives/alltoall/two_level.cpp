@@ -148,7 +148,7 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
     const ConstBytes contribution = op.arguments().contribution;
     const Scratch packed(contribution.size, contribution), collected(bytes * ranks * to.size(), data),
         outgoing(bytes * ranks * to.size(), data);
-    std::vector<NodeMessage> messages_to, messages_from;
+    std::vector<NodeMessage> messages_to, messages_from, landed;
     std::vector<Pending> transfers;
     for (int node = 0; node < levels.nodes(); ++node) {
         if (node == levels.node()) continue;
@@ -156,7 +156,12 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
         const auto [from, message] =
             messages_from.emplace_back(there[static_cast<std::size_t>(place) % there.size()],
                                        blocks_of(incoming, bytes, order.first[static_cast<std::size_t>(node)], there.size()));
-        if (in_turn) transfers.push_back(op.receive(from, message, 0));
+        if (!in_turn) continue;
+        // What is here is only to be copied, for which no other rank waits: last.
+        if (op.has_landed(from, 0))
+            landed.push_back(messages_from.back());
+        else
+            transfers.push_back(op.receive(from, message, 0));
     }
     co_await collect_lane(op, levels, to.size(), packed.bytes(), collected.bytes());
     // What stays on the node comes last, so that messages leave early.
@@ -174,6 +179,7 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
         else
             messages_to.push_back({to[number], message});
     }
+    for (const auto& [from, message] : landed) transfers.push_back(op.receive(from, message, 0));
     if (!in_turn) co_await exchange_as_nodes_arrive(op, messages_to, messages_from);
     co_await op.all_of(transfers);
     if (!levels.is_in_rank_order()) co_await copy_runs(op, bytes, order.ranks, incoming, data, Copy::out_of_list);

@@ -13,6 +13,7 @@
 // and are so long that the messages with sizes do not count. Each rank puts its blocks in order until 4. Ranks 1 and 3 write them until 8.
 // Ranks 0 and 2 copy their own until 8, and the others until 12. They exchange four blocks until 32. They put those for ranks 1 and 3 in
 // order until 36, write them until 40, and copy their own until 44. Ranks 1 and 3 copy theirs at the same time, and leave at 40.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -162,10 +163,17 @@ Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between,
     auto& [to, from, are_known, sizes, transfers] = between;
     const auto here = static_cast<std::size_t>(levels.node());
     const auto leader = [&](std::size_t node) { return levels.on(static_cast<int>(node))[0]; };
-    std::vector<std::size_t> arrived;
-    const auto arrives = [&, &from = from, &transfers = transfers](std::size_t node) {
+    std::vector<std::size_t> arrived, landed;  // What has landed is only to be copied, for which no other rank waits: last.
+    const auto receive = [&, &from = from, &transfers = transfers](std::size_t node) {
+        transfers.push_back(op.receive(leader(node), slice_of(incoming, from[node]), kContents));
+    };
+    const auto arrives = [&, &from = from](std::size_t node) {
         arrived.push_back(node);
-        if (from[node].size > 0) transfers.push_back(op.receive(leader(node), slice_of(incoming, from[node]), kContents));
+        if (from[node].size == 0) return;
+        if (op.has_landed(leader(node), kContents))
+            landed.push_back(node);
+        else
+            receive(node);
     };
     if (are_known)
         for (std::size_t i = 1; i < to.size(); ++i) arrives((here + i) % to.size());
@@ -184,6 +192,7 @@ Task exchange_blocks(Operation& op, const Levels& levels, BetweenNodes& between,
             if (to[node].size > 0) sending = op.send(leader(node), slice_of(outgoing, to[node]), kContents);
         }
     }
+    std::ranges::for_each(landed, receive);
     co_await op.copy(slice_of(incoming, from[here]), slice_of(outgoing, to[here]));
     co_await sending;
     co_await op.all_of(transfers);

@@ -35,11 +35,17 @@ transport::ConstBytes block_to(const Operation& op, const Sides& sides, int memb
 Task intergroup_alltoall_linear(Operation& op) {
     const Sides sides = sides_of(op);
     std::vector<Pending> transfers;
+    const auto receive = [&](int member) { transfers.push_back(op.receive(sides.other.rank(member), block_from(op, sides, member), 0)); };
+    std::vector<int> landed;  // What is here is only to be copied, for which no other rank waits: last.
     for (int i = 0; i < sides.other.size; ++i) {
         const int member = (sides.member + i) % sides.other.size;
-        transfers.push_back(op.receive(sides.other.rank(member), block_from(op, sides, member), 0));
+        if (op.has_landed(sides.other.rank(member), 0))
+            landed.push_back(member);
+        else
+            receive(member);
         transfers.push_back(op.send(sides.other.rank(member), block_to(op, sides, member), 0));
     }
+    std::ranges::for_each(landed, receive);
     co_await op.all_of(transfers);
 }
 

@@ -1,12 +1,14 @@
 // Algorithms for several nodes, in calls of which some ranks come late.
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/model/intergroup.hpp"
 #include "tests/model/two_level.hpp"
 
 namespace rollcall::model_test {
@@ -108,6 +110,69 @@ TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedBlocksOfTheirSizes) {
             [](int from, int to) { return Late::is_late(from) || Late::is_late(to) ? kShort : kLong; }, Late::arrivals());
         for (const Nanoseconds exit : outcome.exits) EXPECT_LE(exit, Late::kLate + static_cast<Nanoseconds>(kLong));
     }
+}
+
+/// The last rank is alone on its node, and comes when the messages of all others have landed.
+struct LastNodeLate {
+    explicit LastNodeLate(Simulation::Options options) : last(options.ranks - 1), simulation(with_room(options)) {}
+    static Simulation::Options with_room(Simulation::Options options) {
+        options.landing_bytes = kRoomForAll;
+        options.eager_bytes = 0;
+        options.model.gamma = 0;
+        return options;
+    }
+    /// Returns how many bytes are still to be copied when the last rank has begun: before, and after its first steps.
+    std::pair<std::uint64_t, std::uint64_t> landed(const std::function<Simulation::RankCall(int)>& call_of) {
+        std::vector<std::unique_ptr<runtime::Operation>> operations;
+        for (int rank = 0; rank <= last; ++rank) {
+            const Simulation::RankCall call = call_of(rank);
+            operations.push_back(std::make_unique<runtime::Operation>(simulation.world(rank), simulation.world(rank).next_sequence++,
+                                                                      call.call, call.algorithm, call.arguments));
+            if (rank < last) simulation.engine(rank).begin(*operations.back());
+        }
+        simulation.network().run();
+        const std::uint64_t before = late().landing().used();
+        late().begin(*operations.back());
+        const std::uint64_t after = late().landing().used();
+        simulation.network().run();
+        for (const auto& operation : operations) EXPECT_TRUE(operation->done());
+        EXPECT_EQ(late().landing().used(), 0u);
+        return {before, after};
+    }
+    runtime::Engine& late() { return simulation.engine(last); }
+    int last;
+    Simulation simulation;
+};
+
+// All other nodes wait for what a late node sends, and no rank for its copies of what has landed.
+TEST(LastNodeLate, SendsBeforeItCopies) {
+    constexpr int kRanks = 5;
+    for (const std::uint64_t bytes : {100, 10'000}) {  // in one lane, and in one for each rank
+        LastNodeLate late(two_on_each_node(kRanks));
+        const AlgorithmEntry& entry = arrival_ordered();
+        const auto [before, after] = late.landed([&](int rank) {
+            Simulation::RankCall call{collectives::make_call(entry, -1, bytes, 0), entry.algorithm, {}};
+            call.arguments = collectives::arguments_of(collectives::operation(entry.operation), {}, bytes, kRanks, rank == 0);
+            return call;
+        });
+        EXPECT_GE(before, (kRanks - 1) * bytes);
+        EXPECT_EQ(after, before) << bytes;
+    }
+}
+
+TEST(LastNodeLate, SendsBeforeItCopiesBetweenTwoGroups) {
+    constexpr int kFirst = 4;
+    constexpr std::uint64_t kBytes = 1000;
+    Simulation::Options options = two_on_each_node(kFirst + 1);
+    options.first_group = kFirst;
+    LastNodeLate late(options);
+    const AlgorithmEntry& entry = two_level(OperationKind::intergroup_alltoall);
+    const auto [before, after] = late.landed([&](int rank) {
+        return Simulation::RankCall{call_between(entry, kFirst, -1, kBytes, kBytes, rank), entry.algorithm,
+                                    arguments_between(collectives::operation(entry.operation), kFirst, 1, -1, kBytes, kBytes, rank)};
+    });
+    EXPECT_GE(before, kFirst * kBytes);
+    EXPECT_EQ(after, before);
 }
 
 // A message goes on, and into the memory of a node, whether the rank that passes it on has arrived or not.

@@ -66,24 +66,29 @@ class NodeByNode {
     std::optional<Scratch> scratch_;
 };
 
-/// Copies what each rank of this node has, in the order of `here`, into `all`. Meanwhile blocks of other nodes go on round the ring.
+/// Copies what each rank of this node has into `all`, in which it stands in the order of `here`. It is copied as it comes. Meanwhile blocks
+/// of other nodes go on round the ring.
 Task collect(Operation& op, const std::vector<int>& here, const std::vector<std::uint64_t>& sizes, transport::Bytes all,
              Dissemination& ring) {
     const runtime::Arguments arguments = op.arguments();
     const Among node(op, here, 0, 0, arguments);
     std::uint64_t at = sizes[0];
     co_await copy_own(op, runtime::slice(all, 0, at), arguments.contribution);
+    Uses<Incoming> incoming(op.size() - 1);
     for (int other = 1; other < op.size(); ++other) {
-        const transport::Bytes into = runtime::slice(all, at, sizes[static_cast<std::size_t>(other)]);
-        Incoming in(op, other, false, into);
-        while (!in.reading.complete()) {
-            co_await op.until([&] { return in.can_go_on() || ring.can_go_on(); });
-            if (in.can_go_on())
-                co_await copy_what_is_here(op, in.reading, into);
-            else
-                co_await go_on(op, ring);
+        const std::uint64_t size = sizes[static_cast<std::size_t>(other)];
+        incoming.add(op, other, false, runtime::slice(all, at, size));
+        at += size;
+    }
+    Incoming* come = nullptr;
+    for (int missing = incoming.size(); missing > 0;) {
+        co_await op.until([&] { return (come = find_ready(incoming)) || ring.can_go_on(); });
+        if (!come) {
+            co_await go_on(op, ring);
+            continue;
         }
-        at += into.size;
+        co_await copy_what_is_here(op, come->reading, come->place);
+        if (come->reading.complete()) --missing;
     }
 }
 

@@ -40,16 +40,19 @@ Task exchange_between_nodes(Operation& op, const Levels& levels, const NodeOrder
     for (int node = 0; node < levels.nodes(); ++node)
         messages.push_back(
             {op.call().bytes * order.first[static_cast<std::size_t>(node)] * ranks, op.call().bytes * levels.on(node).size() * ranks});
-    for (std::size_t other = 0; other < ranks; ++other) {
+    const auto rows_of = [&](std::size_t other) {
         std::vector<Wanted> rows;
         for (const auto& [offset, size] : messages)
             rows.push_back({offset / ranks, runtime::slice(outgoing.bytes(), offset + size / ranks * other, size / ranks)});
-        if (other == 0) {
-            co_await copy_wanted(op, own, 0, rows);
-        } else {
-            const Among node(op, here, 0, 0, arguments);
-            co_await copy_all_wanted(op, static_cast<int>(other), false, own.size, rows);
-        }
+        return rows;
+    };
+    const std::vector<Wanted> own_rows = rows_of(0);
+    co_await copy_wanted(op, own, 0, own_rows);
+    if (ranks > 1) {
+        std::vector<WantedFrom> others;
+        for (std::size_t other = 1; other < ranks; ++other) others.push_back({static_cast<int>(other), own.size, rows_of(other)});
+        const Among node(op, here, 0, 0, arguments);
+        co_await copy_as_they_come(op, others);
     }
     if (served == ServeNodes::as_they_arrive) {
         const auto part = [&](Bytes all, int node) {

@@ -96,26 +96,26 @@ std::vector<Traffic> traffic_of(const Operation& op, const Levels& levels, const
 }
 std::uint64_t size_of(const std::vector<Traffic>& all) { return all.back().begin + all.back().size; }
 
-/// Puts what the rank at `place` of this node sends into `outgoing`. `at`: where that begins in the traffic to each node. It becomes where
-/// that of the next place begins.
-Task collect(Operation& op, const Levels& levels, const std::vector<Traffic>& to, std::size_t place, transport::ConstBytes own,
-             Bytes outgoing, std::vector<std::uint64_t>& at) {
-    std::vector<Wanted> blocks;
-    std::uint64_t begin = 0;
-    for (std::size_t node = 0; node < to.size(); ++node) {
-        const std::size_t columns = levels.on(static_cast<int>(node)).size();
-        const auto row = to[node].sizes.begin() + static_cast<std::ptrdiff_t>(columns * place);
-        const auto size = std::accumulate(row, row + static_cast<std::ptrdiff_t>(columns), std::uint64_t{0});
-        blocks.push_back({begin, runtime::slice(outgoing, at[node], size)});
-        at[node] += size;
-        begin += size;
+/// Puts what the ranks of this node send into `outgoing`. `own`: what this rank, the first of the node, sends.
+Task collect(Operation& op, const Levels& levels, const std::vector<Traffic>& to, transport::ConstBytes own, Bytes outgoing) {
+    std::vector<std::uint64_t> at;  // Where what the next rank sends begins in the traffic to each node.
+    for (const Traffic& traffic : to) at.push_back(traffic.begin);
+    std::vector<WantedFrom> all;
+    for (std::size_t place = 0; place < levels.here().size(); ++place) {
+        auto& [from, end, blocks] = all.emplace_back(WantedFrom{static_cast<int>(place), 0, {}});
+        for (std::size_t node = 0; node < to.size(); ++node) {
+            const std::size_t columns = levels.on(static_cast<int>(node)).size();
+            const auto row = to[node].sizes.begin() + static_cast<std::ptrdiff_t>(columns * place);
+            const auto size = std::accumulate(row, row + static_cast<std::ptrdiff_t>(columns), std::uint64_t{0});
+            blocks.push_back({end, runtime::slice(outgoing, at[node], size)});
+            at[node] += size;
+            end += size;
+        }
     }
-    if (place == 0) {
-        co_await copy_wanted(op, own, 0, blocks);
-    } else {
-        const Among node(op, levels.here(), 0, 0, op.arguments(), kCollect);
-        co_await copy_all_wanted(op, static_cast<int>(place), false, begin, blocks);
-    }
+    co_await copy_wanted(op, own, 0, all[0].wanted);
+    if (all.size() == 1) co_return;
+    const Among node(op, levels.here(), 0, 0, op.arguments(), kCollect);
+    co_await copy_as_they_come(op, std::span(all).subspan(1));
 }
 
 /// Compares the sizes that came from a node with those that the ranks of this node count.
@@ -234,11 +234,9 @@ Task lead(Operation& op, const Levels& levels, const Counts& counts, bool are_kn
     const std::vector<Traffic>&to = between.to, &from = between.from;
     const std::size_t ranks = levels.here().size();
     const Scratch outgoing(size_of(to), own), incoming(size_of(from), own);
-    std::vector<std::uint64_t> at;
-    for (const Traffic& traffic : to) at.push_back(traffic.begin);
-    for (std::size_t place = 0; place < ranks; ++place) co_await collect(op, levels, to, place, own, outgoing.bytes(), at);
+    co_await collect(op, levels, to, own, outgoing.bytes());
     co_await exchange_blocks(op, levels, between, told, outgoing.bytes(), incoming.bytes());
-    at = beginnings(from, ranks);
+    std::vector<std::uint64_t> at = beginnings(from, ranks);
     const std::vector<Bytes> own_blocks = blocks_for(from, ranks, 0, incoming.bytes(), at);
     std::vector<Pending> sends;
     std::vector<Scratch> sent;

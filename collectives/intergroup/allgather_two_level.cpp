@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -100,17 +101,15 @@ Task exchange_between_nodes(Operation& op, const GroupOnNodes& own, const GroupO
     if (here.size() > 1) {
         collected = scratch.bytes();
         std::uint64_t begin = 0;
+        std::vector<WantedFrom> wanted;
         for (std::size_t place = 0; place < here.size(); ++place) {
             const std::uint64_t size = blocks[here[place] - sides.own.first].size();
-            const Bytes block = runtime::slice(scratch.bytes(), begin, size);
+            wanted.push_back({static_cast<int>(place), size, {{0, runtime::slice(scratch.bytes(), begin, size)}}});
             begin += size;
-            if (place == 0) {
-                co_await op.copy(block, arguments.contribution);
-                continue;
-            }
-            const Among group(op, here, 0, 0, arguments, kCollectOnNodes);
-            co_await copy_all(op, static_cast<int>(place), false, block);
         }
+        co_await copy_wanted(op, arguments.contribution, 0, wanted[0].wanted);
+        const Among group(op, here, 0, 0, arguments, kCollectOnNodes);
+        co_await copy_as_they_come(op, std::span(wanted).subspan(1));
     }
     std::vector<int> ranks;
     for (const GroupOnNodes* const group : {&own, &others})

@@ -190,4 +190,13 @@ Task copy_wanted(Operation& op, transport::ConstBytes piece, std::uint64_t offse
 /// Copies what is wanted of the `size` bytes that rank `from` publishes, from where they stand.
 Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t size, std::span<const Wanted> wanted);
 
+/// What is wanted of the `size` bytes that rank `from` publishes for this rank.
+struct WantedFrom {
+    int from;
+    std::uint64_t size;
+    std::vector<Wanted> wanted;
+};
+/// Copies what these ranks publish for this rank, in the order in which it comes: a late rank keeps back its own data only.
+Task copy_as_they_come(Operation& op, std::span<const WantedFrom> all);
+
 }  // namespace rollcall::collectives

@@ -23,17 +23,43 @@ Task copy_wanted(Operation& op, transport::ConstBytes piece, std::uint64_t offse
     }
 }
 
+namespace {
+
+/// Copies what is wanted of the piece that is here.
+Task copy_next(Operation& op, Reading& in, std::uint64_t size, std::span<const Wanted> wanted) {
+    const bool by_message = in.by_message();
+    if (!by_message) co_await copy_wanted(op, in.bytes(), in.offset(), wanted);
+    if (!in.let_go()) co_await op.failure();
+    if (!by_message) co_return;
+    const Scratch received(size, op.arguments().data);
+    co_await op.receive(in.from(), received.bytes(), kPublishedStep);
+    co_await copy_wanted(op, received.bytes(), 0, wanted);
+}
+
+}  // namespace
+
 Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t size, std::span<const Wanted> wanted) {
     Reading in(op, from, for_everybody, size);
     while (!in.complete()) {
         co_await op.until([&] { return in.is_here(); });
-        const bool by_message = in.by_message();
-        if (!by_message) co_await copy_wanted(op, in.bytes(), in.offset(), wanted);
-        if (!in.let_go()) co_await op.failure();
-        if (!by_message) continue;
-        const Scratch received(size, op.arguments().data);
-        co_await op.receive(from, received.bytes(), kPublishedStep);
-        co_await copy_wanted(op, received.bytes(), 0, wanted);
+        co_await copy_next(op, in, size, wanted);
+    }
+}
+
+Task copy_as_they_come(Operation& op, std::span<const WantedFrom> all) {
+    struct Use {
+        Use(Operation& op, const WantedFrom& its) : reading(op, its.from, false, its.size), what(its) {}
+        bool can_go_on() { return !reading.complete() && reading.is_here(); }
+        Reading reading;
+        const WantedFrom& what;
+    };
+    Uses<Use> uses(static_cast<int>(all.size()));
+    for (const WantedFrom& one : all) uses.add(op, one);
+    Use* come = nullptr;
+    for (int missing = uses.size(); missing > 0;) {
+        co_await op.until([&] { return (come = find_ready(uses)) != nullptr; });
+        co_await copy_next(op, come->reading, come->what.size, come->what.wanted);
+        if (come->reading.complete()) --missing;
     }
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -109,6 +110,50 @@ TEST(HalfOfTheNodesLate, EarlyOnesHaveExchangedBlocksOfTheirSizes) {
             two_level(OperationKind::alltoall), Late::options(landing, eager),
             [](int from, int to) { return Late::is_late(from) || Late::is_late(to) ? kShort : kLong; }, Late::arrivals());
         for (const Nanoseconds exit : outcome.exits) EXPECT_LE(exit, Late::kLate + static_cast<Nanoseconds>(kLong));
+    }
+}
+
+// The first rank of a node copies what others have for it as they come. So it makes no difference which of them is late.
+TEST(TwoLevel, ALateRankKeepsBackItsOwnBlocksOnly) {
+    constexpr int kRanks = 8, kFirst = 5;
+    constexpr Nanoseconds kLate = 1'000'000;
+    Simulation::Options options = two_on_each_node(kRanks);
+    options.ranks_per_node = 4;
+    Simulation::Options two_groups = options;
+    two_groups.first_group = kFirst;
+    using Run = std::function<Simulation::Outcome(const Times&)>;
+    const auto between = [&](OperationKind kind) -> Run {
+        return [&, kind](const Times& arrivals) {
+            const AlgorithmEntry& entry = two_level(kind);
+            return Simulation(two_groups)
+                .run(
+                    [&](int rank) {
+                        return Simulation::RankCall{
+                            call_between(entry, kFirst, -1, 500, 500, rank), entry.algorithm,
+                            arguments_between(collectives::operation(kind), kFirst, kRanks - kFirst, -1, 500, 500, rank)};
+                    },
+                    arrivals);
+        };
+    };
+    const std::pair<std::string_view, Run> calls[] = {
+        {"allgather", [&](const Times& arrivals) { return two_level_outcome(OperationKind::allgather, options, -1, 500, arrivals); }},
+        {"alltoall", [&](const Times& arrivals) { return two_level_outcome(OperationKind::alltoall, options, -1, 500, arrivals); }},
+        {"own sizes",
+         [&](const Times& arrivals) {
+             return alltoall_of_own_sizes(
+                 two_level(OperationKind::alltoall), options, [](int, int) { return 500; }, arrivals);
+         }},
+        {"allgather between groups", between(OperationKind::intergroup_allgather)},
+        {"alltoall between groups", between(OperationKind::intergroup_alltoall)},
+    };
+    for (const auto& [name, run] : calls) {
+        const auto end_if_late = [&, &run = run](std::size_t rank) {
+            Times arrivals(kRanks);
+            arrivals[rank] = kLate;
+            const auto outcome = run(arrivals);
+            return *std::max_element(outcome.exits.begin(), outcome.exits.end());
+        };
+        EXPECT_EQ(end_if_late(1), end_if_late(3)) << name;
     }
 }
 

@@ -144,8 +144,14 @@ void Plan::start() {
     const bool begun = here.operation.has_value();
     if (!begun) here.make_operation();  // before the arrival: if this throws, nothing was started
     here.arrive(time);
-    if (begun) return here.as_owner_unless_done([](Operation& operation) { operation.arrive(); });
-    here.lane().start(*here.operation);
+    if (!begun) {
+        here.operation->note_arrival(time);
+        return here.lane().start(*here.operation);
+    }
+    here.as_owner_unless_done([&](Operation& operation) {
+        operation.note_arrival(time);
+        operation.arrive();
+    });
 }
 
 void Plan::wait() {

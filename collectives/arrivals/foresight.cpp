@@ -106,7 +106,9 @@ void remember_lateness(Operation& op, const Foresight& foresight) {
     if (!kept || foresight.last_of_others == kUnknownTime) return;
     if (!*kept) *kept = std::make_shared<Lateness>();
     auto& last = std::static_pointer_cast<Lateness>(*kept)->last;
-    last = {std::max<Nanoseconds>(op.now() - foresight.last_of_others, 0), last[0]};
+    // Not the present time: the caller may have come while this rank computed its schedule.
+    const Nanoseconds arrival = op.arrived_at() == kUnknownTime ? op.now() : op.arrived_at();
+    last = {std::max<Nanoseconds>(arrival - foresight.last_of_others, 0), last[0]};
 }
 
 }  // namespace rollcall::collectives

@@ -225,6 +225,10 @@ class alignas(64) Operation final : public Waitable {
     bool stays() const noexcept { return stays_; }
     void predict_arrival(Nanoseconds when);
     void arrive();
+    /// Says when the caller came, on the clock of now(): before begin() or arrive(), which wait until the lane is free.
+    void note_arrival(Nanoseconds when) noexcept { arrived_at_ = when; }
+    /// That time, or kUnknownTime.
+    Nanoseconds arrived_at() const noexcept { return arrived_at_; }
 
     // --- for the engine and for the owner of the operation ----------------------------------------------------------
     void begin(Engine& engine) override;
@@ -335,7 +339,7 @@ class alignas(64) Operation final : public Waitable {
     Arguments arguments_;
     Task task_;
     Operation* next_active_ = nullptr;  ///< In the engine's table of operations under way.
-    Nanoseconds predicted_arrival_ = kUnknownTime;
+    Nanoseconds predicted_arrival_ = kUnknownTime, arrived_at_ = kUnknownTime;
     Nanoseconds begun_at_ = 0, probed_at_ = 0;
     int probe_next_ = 0;                  ///< The world rank from which to go on asking in this round; 0: begin a new round.
     std::uint64_t turn_ = 0;              ///< 0: the operation uses no signals.

@@ -147,10 +147,12 @@ void Simulation::predict(void* self, int rank) {
 void Simulation::arrive(void* self, int rank) {
     auto& simulation = *static_cast<Simulation*>(self);
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
-    if (here.call.begin)
+    if (here.call.begin) {
+        here.operation->note_arrival(simulation.network_.now());
         here.operation->arrive();
-    else
+    } else {
         simulation.begin(here, false);
+    }
     if (simulation.options_.tick_for > 0) {
         here.tick_until = simulation.network_.now() + simulation.options_.tick_for;
         simulation.schedule_tick(here, rank, simulation.network_.now());

@@ -18,10 +18,12 @@ static_assert(std::is_same_v<decltype(collectives::Foresight::arrivals), std::ve
 
 std::vector<Times> foreseen;  ///< By rank: what it was told.
 std::uint64_t bytes_told = 0;
+std::uint64_t computing = 0;  ///< How long each rank computes its schedule, where a copied byte takes 1.
 
 runtime::Task only_foresee(runtime::Operation& op) {
     collectives::Foresight foresight;
     co_await collectives::foresee_arrivals(op, op.root(), foresight);
+    if (computing > 0) co_await op.copy({nullptr, computing}, {nullptr, computing});
     co_await op.arrival();
     collectives::remember_lateness(op, foresight);
     foreseen[static_cast<std::size_t>(op.rank())] = foresight.arrivals;
@@ -131,6 +133,15 @@ TEST(Foresight, ALeaderThatWasLateTwiceIsExpectedLate) {
               (Times{0, 0, 400'000, 430'000, 0, 0, 400'000}));
     Simulation unplanned({.ranks = 4, .model = {}});
     EXPECT_EQ(expected_lateness(unplanned, {900'000, 900'000, 900'000, 900'000}), Times(4, 0));
+}
+
+// It comes at 450 us, before the last of the others, and has computed its schedule long after that one.
+TEST(Foresight, ALeaderThatComputesForLongIsNotLate) {
+    Simulation simulation({.ranks = 4, .model = {.gamma = 1}});
+    make_plan(simulation);
+    computing = 800'000;
+    EXPECT_EQ(expected_lateness(simulation, Times(4, 450'000)), Times(4, 0));
+    computing = 0;
 }
 
 // A leader that begins after all others have predicted decides at once.

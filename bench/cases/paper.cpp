@@ -6,6 +6,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "bench/cases/summands.hpp"
+
 namespace rollcall::bench {
 namespace {
 
@@ -72,7 +74,6 @@ std::string paper_pattern(Nanoseconds delay) {
 }
 
 std::uint64_t scaled_bytes(std::uint64_t bytes, double scale) {
-    constexpr std::uint64_t kElement = 4;
     const auto elements = static_cast<std::uint64_t>(std::llround(static_cast<double>(bytes / kElement) * scale));
     return bytes == 0 ? 0 : std::max<std::uint64_t>(elements, 1) * kElement;
 }

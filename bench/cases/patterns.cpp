@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <optional>
 #include <rollcall/error.hpp>
 #include <span>
 #include <utility>
 
 #include "bench/cases/delay.hpp"
+#include "bench/cases/hash.hpp"
 #include "bench/cases/replay.hpp"
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
@@ -55,12 +55,6 @@ class Draw {
     double unit() { return static_cast<double>(bits() >> 11) * 0x1.0p-53; }
 
   private:
-    static std::uint64_t mix(std::uint64_t x) {  // splitmix64 (Steele, Lea, Flood 2014)
-        x += 0x9e3779b97f4a7c15;
-        x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-        x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-        return x ^ (x >> 31);
-    }
     std::uint64_t state_;
 };
 
@@ -120,8 +114,8 @@ Nanoseconds root_late(Arguments arguments, const Place& place) {
 
 Nanoseconds normal(Arguments arguments, const Place& place) {
     Draw draw = place.draw();
-    const double radius = std::sqrt(-2.0 * std::log(1.0 - draw.unit()));  // Box and Muller
-    const double deviate = radius * std::cos(2.0 * std::numbers::pi * draw.unit());
+    const double first = 1.0 - draw.unit();
+    const double deviate = normal_of(first, draw.unit());
     const auto mean = static_cast<double>(arguments[0].delay.at(place.message_time));
     const auto sigma = static_cast<double>(arguments[1].delay.at(place.message_time));
     return bounded(mean + sigma * deviate);

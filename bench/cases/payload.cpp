@@ -3,17 +3,12 @@
 #include <algorithm>
 #include <cstring>
 
+#include "bench/cases/hash.hpp"
+
 namespace rollcall::bench {
 namespace {
 
 constexpr std::size_t kWord = sizeof(std::uint64_t);
-
-std::uint64_t mix(std::uint64_t x) {  // splitmix64 (Steele, Lea, Flood 2014)
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
 
 void write(std::span<std::byte> data, std::uint64_t key, std::uint64_t flip) {
     const std::size_t words = data.size() / kWord;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include <rollcall/error.hpp>
 
+#include "bench/cases/hash.hpp"
 #include "bench/cases/payload.hpp"
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
@@ -52,9 +52,7 @@ double parse_noise(std::string_view text) {
 /// Returns a number in (0, 1].
 double unit(std::uint64_t key) { return (static_cast<double>(key >> 11) + 1) * 0x1.0p-53; }
 
-double normal(std::uint64_t key) {  // Box and Muller
-    return std::sqrt(-2 * std::log(unit(key_of({key, 1})))) * std::cos(2 * std::numbers::pi * unit(key_of({key, 2})));
-}
+double normal(std::uint64_t key) { return normal_of(unit(key_of({key, 1})), unit(key_of({key, 2}))); }
 
 }  // namespace
 

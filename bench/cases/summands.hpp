@@ -6,6 +6,9 @@
 
 namespace rollcall::bench {
 
+/// The size of an element of a vector that is combined or divided, in bytes: a float, as in Proficz 2020.
+inline constexpr std::uint64_t kElement = sizeof(float);
+
 /// Whole numbers of at least 0. They are so small that no sum of them is rounded, in whatever order they are added: a float holds all whole
 /// numbers up to 2^24. So they are the smaller the more ranks there are.
 class Summands {

@@ -16,6 +16,7 @@
 #include "api/collective.hpp"
 #include "api/intergroup_forms.hpp"
 #include "bench/cases/block_sizes.hpp"
+#include "bench/cases/summands.hpp"
 #include "collectives/operations.hpp"
 
 namespace rollcall::bench {
@@ -26,8 +27,6 @@ namespace rollcall::bench {
 std::uint64_t call_bytes(runtime::OperationKind operation, std::uint64_t bytes, int ranks);
 /// Converts it to the sizes of the blocks of all ranks, if these have sizes of their own.
 std::vector<std::uint64_t> call_sizes(runtime::OperationKind operation, SizeDistribution distribution, std::uint64_t bytes, int ranks);
-/// The size in bytes of an element of such vectors: a float, as in Proficz 2020.
-inline constexpr std::uint64_t kElement = 4;
 
 /// Makes the intercommunicator of the first `in_first` ranks and the others. Collective.
 Intercommunicator divided(const Communicator& world, int in_first);

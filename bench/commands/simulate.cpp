@@ -119,19 +119,16 @@ class CellRun {
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
         segment_bytes_ = entry_->segmented ? segment : 0;
 
-        transport::Model model = plan.model;
+        options_ = {.ranks = sweep.ranks,
+                    .model = plan.model,
+                    .landing_bytes = landing.budget,
+                    .landing_longest = landing.longest,
+                    .node_memory = false,
+                    .find_part_alone = decoupled_ ? &collectives::part_alone : nullptr};
+        transport::Model& model = options_.model;
         // The near-optimal broadcast forwards a message while it comes in. (That of a reduce combines pieces that have come.)
         if (sweep.operation == OperationKind::broadcast && entry_->needs.contains(collectives::Condition::oracle)) model.cut_through = true;
-        simulation_.emplace(runtime::Simulation::Options{.ranks = sweep.ranks,
-                                                         .model = model,
-                                                         .landing_bytes = landing.budget,
-                                                         .landing_longest = landing.longest,
-                                                         .node_memory = false,
-                                                         .find_part_alone = decoupled_ ? &collectives::part_alone : nullptr});
-        if (sweep.phases) {
-            predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
-            for (int rank = 0; rank < sweep.ranks; ++rank) simulation_->world(rank).kept.emplace();
-        }
+        if (sweep.phases) predictors_.assign(static_cast<std::size_t>(sweep.ranks), runtime::ArrivalPredictor(sweep.phases->predictor));
         measured_.identity = {.operation = std::string(runtime::name(sweep.operation)),
                               .algorithm = decoupled_ ? name + kDecoupled : name,
                               .transport = "simulated",
@@ -160,6 +157,8 @@ class CellRun {
     Measured run(const std::function<void(double part, const std::string& what)>& show) {
         const Nanoseconds begin = monotonic_now();
         show_ = &show;
+        simulation_.emplace(options_);
+        for (int rank = 0; plan_.sweep.phases && rank < plan_.sweep.ranks; ++rank) simulation_->world(rank).kept.emplace();
         simulation_->network().set_watch([](void* self) { static_cast<CellRun*>(self)->show_progress(); }, this);
         std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.as_in_paper ? kPaperIterations : kDefaultIterations);
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
@@ -247,7 +246,8 @@ class CellRun {
     std::uint64_t bytes_;  ///< The size of a call.
     std::uint64_t segment_bytes_;
     std::vector<runtime::ArrivalPredictor> predictors_;  ///< For each rank. Their times count from the beginning of the phase.
-    std::optional<runtime::Simulation> simulation_;
+    runtime::Simulation::Options options_;
+    std::optional<runtime::Simulation> simulation_;  ///< Made when the cell runs: not all do.
     Measured measured_;
     std::uint64_t messages_ = 0, events_ = 0;
     std::uint64_t expected_events_ = 0;  ///< The number of events of the whole cell; 0: not known yet.

@@ -1,5 +1,7 @@
 #include "command/explain.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <iostream>
 #include <string_view>
 #include <utility>
@@ -23,8 +25,19 @@ namespace {
 enum class Place { one_node, several_nodes, own_nodes };
 constexpr std::pair<Place, std::string_view> kPlaces[] = {
     {Place::one_node, "one node"}, {Place::several_nodes, "several nodes"}, {Place::own_nodes, "a node each"}};
-/// How many "several nodes" are, where it matters. With two groups, each of them is on as many.
+/// How many "several nodes" are at least, where it matters. With two groups, each of them is on as many.
 constexpr int kSeveral = 2;
+
+/// Whether as many ranks can be there, where nodes have at most `most` ranks (ROLLCALL_NODE_RANKS; 0: any number).
+bool can_be(Place place, std::uint64_t ranks, std::uint64_t most) {
+    if (most == 0 || ranks == 1) return true;
+    return place == Place::own_nodes || (place == Place::several_nodes ? most > 1 : ranks <= most);
+}
+
+/// On how many nodes as many ranks are, if they are on several.
+int several_nodes(std::uint64_t ranks, std::uint64_t most) {
+    return most == 0 ? kSeveral : std::max(kSeveral, static_cast<int>((ranks + most - 1) / most));
+}
 
 /// As for a communicator of a job with as many ranks, where ranks of a node can share memory.
 collectives::Conditions conditions(const Settings& settings, Place place, int ranks) {
@@ -46,11 +59,11 @@ const collectives::OperationRow& row_of(const std::string& operation) {
 }
 
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
-void divide(collectives::Situation& situation, const collectives::OperationRow& row) {
+void divide(collectives::Situation& situation, const collectives::OperationRow& row, std::uint64_t most_on_node) {
     const int group = (situation.ranks + 1) / 2;
-    situation.nodes *= 2;
+    if (situation.nodes > 0) situation.nodes_of_group = several_nodes(static_cast<std::uint64_t>(group), most_on_node);
+    situation.nodes = 2 * situation.nodes_of_group;
     situation.ranks_of_group = group;
-    if (situation.nodes > 0) situation.nodes_of_group = kSeveral;
     if (row.has_root) situation.ranks = group + 1;
 }
 
@@ -69,12 +82,13 @@ void explain(const Explained& asked, output::Format format) {
     for (const std::uint64_t ranks : bench::parse_counts(asked.ranks, "--ranks", fewest, 10'000'000))
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {
+                if (!can_be(place, ranks, settings.node_ranks)) continue;
                 collectives::Situation situation{.bytes = bytes,
                                                  .ranks = static_cast<int>(ranks),
                                                  .has = conditions(settings, place, static_cast<int>(ranks)),
-                                                 .nodes = place == Place::several_nodes ? kSeveral : 0,
+                                                 .nodes = place == Place::several_nodes ? several_nodes(ranks, settings.node_ranks) : 0,
                                                  .costs = &costs};
-                if (is_between_groups(row.kind)) divide(situation, row);
+                if (is_between_groups(row.kind)) divide(situation, row, settings.node_ranks);
                 const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)

@@ -142,6 +142,13 @@ TEST_F(Info, ExplainsWhatCallsTake) {
     const Ended limited = run(gather, "ROLLCALL_LANDING_LONGEST=2Ki");
     EXPECT_EQ(count(limited.out, copy), 0) << limited.out;
     EXPECT_EQ(count(limited.out, longest), 4) << limited.out;
+    // With two ranks on each node, four are on several nodes. With one, each is on its own.
+    const std::string few = "info --explain allreduce --bytes 8 --ranks 2,4 --format csv";
+    const Ended pairs = run(few, "ROLLCALL_NODE_RANKS=2"), alone = run(few, "ROLLCALL_NODE_RANKS=1");
+    EXPECT_EQ(count(pairs.out, ",one node,"), 1) << pairs.out;
+    EXPECT_EQ(count(pairs.out, ",several nodes,"), 2) << pairs.out;
+    EXPECT_EQ(count(alone.out, " node"), 2) << alone.out;
+    EXPECT_EQ(count(alone.out, ",a node each,"), 2) << alone.out;
     expect_refused("info --bytes 8", {"--bytes needs --explain"});
     expect_refused("info --ranks 4", {"--ranks needs --explain"});
     expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});

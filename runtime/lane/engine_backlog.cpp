@@ -102,6 +102,7 @@ void Engine::on_backlog(const CollectiveHeader& header) {
     const bool there_is = header.base.flags & kHasBacklog;
     peers_[peer].has_backlog = there_is;
     if (!there_is) return backlog_.forget_looks(peer);
+    ++look_changes_;  // Which messages were looked for before is not known. The next look asks for its message.
     posted_.for_each([&](Transfer& transfer) {
         if (!transfer.operation && transfer.peer() == peer) ask_for(transfer.key);
     });

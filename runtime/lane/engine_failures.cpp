@@ -115,6 +115,7 @@ void Engine::bury(int peer, const std::string& what) {
     if (mail_) take_mail();  // what the peer wrote before it was lost
     const auto undecided = peers_.bury(peer, what);
     if (!undecided) return;
+    ++look_changes_;
     const Error error = dead(peer);
     fail_posted(peer, error);
     communicators_.for_each([&](CommunicatorState& communicator) {
@@ -161,6 +162,7 @@ void Engine::fail_posted(int peer, const Error& error) {
 void Engine::on_job_ended(const std::string& why) {
     if (ended_ || closing_) return;
     ended_ = std::make_unique<Error>(ErrorCode::peer_failed, why);
+    ++look_changes_;
     fail_posted(-1, *ended_);
     communicators_.for_each([&](CommunicatorState& communicator) { break_communicator(communicator, 0, *ended_, false); });
     for (int peer = 0; peer < options_.size; ++peer) {

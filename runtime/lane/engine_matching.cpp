@@ -178,7 +178,7 @@ void Engine::deliver_overtaking(PeerState& peer) {
             let_go(early);
         } else {
             early_.insert(early);
-            ++came_early_;
+            ++look_changes_;
             if (!peeks_.empty()) show(early);
             if (early.stage == EarlyMessage::Stage::offered) land(early);
         }
@@ -193,7 +193,7 @@ void Engine::deliver(const Incoming& message) {
     if (key.sequence == 0) {
         EarlyMessage& early = keep(message);
         early_.insert(early);
-        ++came_early_;
+        ++look_changes_;
         if (!peeks_.empty()) [[unlikely]]
             show(early);
         if (message.offered) land(early);

@@ -100,7 +100,7 @@ class Lane {
     /// when there are no descriptors left.
     int descriptor();
     /// Returns false when there is work, or when something has ended since the last call which the caller may not have seen. With
-    /// host-driven progress the arrival of a message that no receive waits for counts, too.
+    /// host-driven progress everything else counts, too, that may change the answer of a look for a message (Engine::look_changes()).
     bool prepare_to_sleep();
 
     /// This lane, which has a background thread, serves a connection of the job with the other lane. What ends here wakes the event loop of
@@ -242,7 +242,7 @@ class Lane {
     Idle idle_;
     std::uint32_t calls_ = 0;
     unsigned calls_since_poll_ = 0;
-    std::uint64_t early_seen_ = 0;      ///< Engine::came_early() when prepare_to_sleep() was last called.
+    std::uint64_t looks_seen_ = 0;      ///< Engine::look_changes() when prepare_to_sleep() was last called.
     Nanoseconds next_notice_look_ = 0;  ///< For a thread that drives without pause.
 
     EventLoop event_loop_;            ///< Open where progress is host-driven, or where the program has asked for a descriptor.

@@ -39,8 +39,8 @@ bool Lane::prepare_to_sleep() {
     const Baton baton(*this);
     // The test() of one request may have ended another request that was tested before it.
     if (finished_seen_.exchange(engine_.finished()) != engine_.finished()) return false;
-    // The look for one message may have taken in another one that was looked for before it.
-    if (std::exchange(early_seen_, engine_.came_early()) != engine_.came_early()) return false;
+    // The look for one message may have taken in what changes the answer of an earlier look for another one.
+    if (std::exchange(looks_seen_, engine_.look_changes()) != engine_.look_changes()) return false;
     look_at_notices();
     event_loop_.clear_signal();
     event_loop_.watch_transport(true);

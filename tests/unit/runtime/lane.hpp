@@ -139,6 +139,13 @@ class NoNetwork final : public transport::Transport {
     EventDescriptor events_;
 };
 
+inline IdlePolicy host_driven(Nanoseconds spin = 100'000) {
+    IdlePolicy policy;
+    policy.background = false;
+    policy.spin = spin;
+    return policy;
+}
+
 /// Rank 0 of a job of three.
 struct LaneUnderTest {
     explicit LaneUnderTest(const IdlePolicy& policy) : lane(engine, bootstrap, policy) {}

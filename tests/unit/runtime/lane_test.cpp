@@ -23,13 +23,6 @@ using std::chrono::milliseconds;
 // Only what hangs takes that long.
 constexpr auto kPatience = std::chrono::seconds(20);
 
-IdlePolicy host_driven(Nanoseconds spin = 100'000) {
-    IdlePolicy policy;
-    policy.background = false;
-    policy.spin = spin;
-    return policy;
-}
-
 IdlePolicy with_background() {
     IdlePolicy policy;
     policy.follow_application = false;
@@ -85,16 +78,6 @@ TEST(Lane, EndsWhatItCannotBeginForAnotherThread) {
     test.network.bring(1, 7);
     EXPECT_TRUE(test.lane.wait(second, kPatience));
     EXPECT_EQ(second.error(), nullptr);
-}
-
-// Something else may have taken it in than the look of the program for this message.
-TEST(Lane, KeepsALoopAwakeForAMessageThatHasComeEarly) {
-    LaneUnderTest test(host_driven());
-    EXPECT_TRUE(test.lane.prepare_to_sleep());
-    test.network.bring(1, 7);
-    while (test.engine.early_messages() == 0) test.lane.progress();
-    EXPECT_FALSE(test.lane.prepare_to_sleep());
-    EXPECT_TRUE(test.lane.prepare_to_sleep());
 }
 
 TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {

@@ -1,0 +1,60 @@
+// An event loop that drives a lane looks for several messages in turn and then sleeps. What one look takes in may change the answer of an
+// earlier one, so the loop must look again first.
+#include <gtest/gtest.h>
+
+#include "tests/unit/runtime/lane.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+class LaneOfALoop : public testing::Test {
+  protected:
+    // What has changed counts once.
+    void expect_that_it_stays_awake() {
+        EXPECT_FALSE(test_.lane.prepare_to_sleep());
+        EXPECT_TRUE(test_.lane.prepare_to_sleep());
+    }
+
+    LaneUnderTest test_{host_driven()};
+    const MatchKey key_{kCommunicator, 0, 7, 1};
+};
+
+TEST_F(LaneOfALoop, StaysAwakeForAMessageThatHasComeEarly) {
+    EXPECT_TRUE(test_.lane.prepare_to_sleep());
+    test_.network.bring(1, 7);
+    while (test_.engine.early_messages() == 0) test_.lane.progress();
+    expect_that_it_stays_awake();
+}
+
+TEST_F(LaneOfALoop, StaysAwakeForTheDeathOfARankThatNothingWaitsFor) {
+    EXPECT_TRUE(test_.lane.prepare_to_sleep());
+    EXPECT_EQ(test_.engine.size_of_next(key_), std::nullopt);
+    test_.lane.as_owner([](Engine& engine) { engine.on_death(1, "was killed"); });
+    EXPECT_THROW(test_.engine.size_of_next(key_), Error);
+    expect_that_it_stays_awake();
+}
+
+TEST_F(LaneOfALoop, StaysAwakeForTheEndOfTheJob) {
+    EXPECT_TRUE(test_.lane.prepare_to_sleep());
+    EXPECT_EQ(test_.engine.size_of_next(key_), std::nullopt);
+    test_.lane.as_owner([](Engine& engine) { engine.on_job_ended("the job has ended"); });
+    EXPECT_THROW(test_.engine.size_of_next(key_), Error);
+    expect_that_it_stays_awake();
+}
+
+// The message is not announced: it must be asked for.
+TEST_F(LaneOfALoop, StaysAwakeForABacklogThatMayHaveTheMessage) {
+    EXPECT_TRUE(test_.lane.prepare_to_sleep());
+    EXPECT_EQ(test_.engine.size_of_next(key_), std::nullopt);
+    test_.lane.as_owner([&](Engine&) {
+        CollectiveHeader header;
+        header.base.kind = MessageKind::backlog;
+        header.base.flags = kHasBacklog;
+        header.base.source = 1;
+        test_.network.sink->on_message(std::as_bytes(std::span(&header, 1)), {});
+    });
+    expect_that_it_stays_awake();
+}
+
+}  // namespace
+}  // namespace rollcall::runtime

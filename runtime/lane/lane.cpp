@@ -146,25 +146,6 @@ void Lane::take() {
     wanted_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-unsigned Lane::drain() {
-    unsigned happened = 0;
-    if (submitted_.load(std::memory_order_relaxed)) {
-        std::vector<Waitable*> taken;
-        {
-            const std::lock_guard lock(mutex_);
-            taken.swap(submissions_);
-            submitted_.store(false, std::memory_order_relaxed);
-        }
-        for (Waitable* waitable : taken) engine_.begin_or_end(*waitable);
-        happened += static_cast<unsigned>(taken.size());
-    }
-    if (noticed_.load(std::memory_order_relaxed)) {
-        handle_notices();
-        ++happened;
-    }
-    return happened;
-}
-
 // Work that this thread has submitted before begins first: operations of a communicator begin in the order of their calls.
 [[gnu::always_inline]] inline void Lane::begin(Waitable& waitable) {
     note_call();

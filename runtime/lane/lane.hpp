@@ -191,6 +191,7 @@ class Lane {
     template <class Limit>
     bool run_within(Waitable& waitable, Limit limit);
     unsigned drain();
+    void begin_or_end(std::vector<Waitable*> taken);
     void begin(Waitable& waitable);
     void look_at_notices();
     void handle_notices();

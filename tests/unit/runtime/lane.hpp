@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -137,6 +138,18 @@ class NoNetwork final : public transport::Transport {
     std::deque<Incoming> incoming_, before_sleep_;
     std::map<int, std::uint32_t> ordinals_;
     EventDescriptor events_;
+};
+
+/// Only what hangs takes that long.
+inline constexpr auto kPatience = std::chrono::seconds(20);
+
+/// A call for which there is no memory.
+struct Throws final : Waitable {
+    void begin(Engine&) override { throw std::bad_alloc(); }
+    void abandon(Engine&, const Error& error) override {
+        set_error(error);
+        set_done();
+    }
 };
 
 inline IdlePolicy host_driven(Nanoseconds spin = 100'000) {

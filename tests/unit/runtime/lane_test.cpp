@@ -20,9 +20,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Only what hangs takes that long.
-constexpr auto kPatience = std::chrono::seconds(20);
-
 IdlePolicy with_background() {
     IdlePolicy policy;
     policy.follow_application = false;
@@ -35,14 +32,6 @@ IdlePolicy with_background() {
 struct AtOnce final : Waitable {
     void begin(Engine&) override { set_done(); }
     void abandon(Engine&, const Error&) override { set_done(); }
-};
-
-struct Throws final : Waitable {
-    void begin(Engine&) override { throw std::bad_alloc(); }
-    void abandon(Engine&, const Error& error) override {
-        set_error(error);
-        set_done();
-    }
 };
 
 TEST(Lane, GivesTheBatonBackWhenACallThrows) {
@@ -59,25 +48,6 @@ TEST(Lane, GivesTheBatonBackWhenACallThrows) {
     ASSERT_TRUE(is_free());
     EXPECT_THROW(test.lane.as_owner([](Engine&) { throw std::bad_alloc(); }), std::bad_alloc);
     EXPECT_TRUE(is_free());
-}
-
-// The thread that has the baton begins what others submit. What cannot begin ends, and the rest begins.
-TEST(Lane, EndsWhatItCannotBeginForAnotherThread) {
-    LaneUnderTest test(host_driven());
-    Throws first;
-    Transfer second = LaneUnderTest::receive(1, 7);
-    test.lane.as_owner([&](Engine&) {
-        std::thread([&] {
-            test.lane.start(first);
-            test.lane.start(second);
-        }).join();
-    });
-    ASSERT_TRUE(first.done());
-    ASSERT_TRUE(first.error());
-    EXPECT_STREQ(first.error()->what(), "it could not be started: std::bad_alloc");
-    test.network.bring(1, 7);
-    EXPECT_TRUE(test.lane.wait(second, kPatience));
-    EXPECT_EQ(second.error(), nullptr);
 }
 
 TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {

@@ -123,8 +123,10 @@ void Engine::run(Operation& operation) {
         std::coroutine_handle<> next;
         if (operation.wait_point_) {
             if (!operation.wait_point_->ready()) return;
-            operation.wait_point_ = nullptr;
-            next = operation.handle_;
+            if (!operation.failed()) {  // The look itself may have failed it.
+                operation.wait_point_ = nullptr;
+                next = operation.handle_;
+            }
         } else if (operation.task_ && !operation.task_.done()) {
             next = operation.task_.handle();  // it has not started yet
         }

@@ -261,7 +261,7 @@ class alignas(64) Operation final : public Waitable {
       public:
         Until(Operation& operation, Predicate predicate) : operation_(operation), predicate_(std::move(predicate)) {}
         bool ready() override { return predicate_(); }
-        bool await_ready() { return !operation_.failed() && predicate_(); }
+        bool await_ready() { return !operation_.failed() && predicate_() && !operation_.failed(); }  // The predicate may fail it.
         void await_suspend(std::coroutine_handle<> handle) { operation_.wait_at(*this, handle); }
         void await_resume() const noexcept {}
 

@@ -24,6 +24,7 @@ constexpr std::uint8_t kForm = 0x80;
 
 using single_copy::address_of;
 using single_copy::Announcement;
+using single_copy::Fetch;
 using single_copy::Heading;
 using single_copy::Offered;
 using single_copy::Peer;
@@ -197,14 +198,6 @@ class Implementation final : public SingleCopy, private Sink {
         std::array<std::byte, sizeof(Announcement) + kMaximumHeader> announcement{};
     };
 
-    struct Fetch {
-        Offered* from;
-        Bytes into;
-        std::uint64_t address;  ///< Where the sender has the bytes.
-        std::uint64_t read;
-        Completion* completion;
-    };
-
     // --- sending -----------------------------------------------------------------------------------------------------------
 
     // Separate from send(), so that for short messages send() stays a jump into the inner transport.
@@ -304,24 +297,26 @@ class Implementation final : public SingleCopy, private Sink {
         return happened + 1;
     }
 
-    /// Reads the next bytes. Returns nothing if more bytes remain to be read.
+    /// Reads the next bytes. Returns nothing if more bytes remain to be read. Anything but ok and failed is found again if it is called
+    /// again.
     std::optional<Outcome> go_on(Fetch& fetch) {
         const Offered& from = *fetch.from;
         const std::int32_t process = peers_[static_cast<std::size_t>(from.source)].handle.process;
         const std::uint64_t size = std::min(longest_at_once_, fetch.into.size - fetch.read);
         const bool read = read_memory(process, fetch.address + fetch.read, static_cast<std::byte*>(fetch.into.data) + fetch.read, size);
-        fetch.read += size;
+        const Outcome outcome = read ? Outcome::ok : single_copy::outcome_of_failed_read();
+        if (read) fetch.read += size;
         if (read && fetch.read < fetch.into.size) return std::nullopt;
         std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
         const auto standing = single_copy::read_standing(process, from.where.standing_address);
-        if (!standing) return Outcome::failed;
+        if (!standing) return single_copy::outcome_of_failed_read();
         if (standing->stamp != from.stamp) return Outcome::withdrawn;
         if (standing->address != fetch.address) {
             fetch.address = standing->address;  // the sender has moved the bytes: what was read may be wrong
             fetch.read = 0;
             return std::nullopt;
         }
-        return read ? Outcome::ok : Outcome::failed;
+        return outcome;
     }
 
     /// Called when a fetch has ended or is given up.

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -62,6 +63,19 @@ struct Offered {
     Announcement where;
 };
 
+/// A message that this process reads.
+struct Fetch {
+    Offered* from;
+    Bytes into;
+    std::uint64_t address;  ///< Where the sender has the bytes.
+    std::uint64_t read;     ///< How many bytes have been read.
+    Completion* completion;
+};
+
+/// How a fetch ends if memory could not be read just now, for the reason in errno. Only the end of the sender is the loss of a peer. All
+/// other reasons concern one buffer, for example memory of a device, or one that this process may not write.
+inline Outcome outcome_of_failed_read() { return errno == ESRCH ? Outcome::failed : Outcome::unreadable; }
+
 /// What the receiver reads in the sender's memory after it has read the bytes.
 struct Standing {
     std::atomic<std::uint64_t> stamp = 0;    ///< The stamp of the offer, as long as the sender stands by the message; else 0.
@@ -73,7 +87,7 @@ struct StandingNow {
 };
 static_assert(sizeof(StandingNow) == sizeof(Standing));
 
-/// Reads a Standing in another process. Returns nothing if the process is gone.
+/// Reads a Standing in another process. If that is not possible it returns nothing, and errno says why.
 inline std::optional<StandingNow> read_standing(std::int32_t process, std::uint64_t address) {
     StandingNow standing;
     if (!read_memory(process, address, &standing, sizeof standing)) return std::nullopt;

@@ -41,8 +41,9 @@ struct Bytes {
 /// How a transfer ended.
 enum class Outcome : std::uint8_t {
     ok,
-    failed,    ///< The transport could not do it.
-    withdrawn  ///< Of a fetch: the sender gave the message up while it was on its way. What came is of no use.
+    failed,     ///< The transport could not do it.
+    withdrawn,  ///< Of a fetch: the sender gave the message up while it was on its way. What came is of no use.
+    unreadable  ///< Of a fetch: the system does not let the receiver read the sender's buffer, or write its own. The peer is well.
 };
 
 /// Told once when a transfer ends, if its end was not known when it was started.

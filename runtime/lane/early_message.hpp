@@ -18,7 +18,7 @@ class Transfer;
 /// the landing budget, and offered ones, whose data stays at the sender, by the limit of offers (Backlog) where they are point to point.
 /// The number of offered messages of collectives depends on the calls that other ranks have begun and this one has not.
 struct EarlyMessage final : transport::Completion {
-    enum class Stage : std::uint8_t { held, offered, landing, landed };
+    enum class Stage : std::uint8_t { held, offered, landing, landed, unreadable };
 
     void complete(transport::Outcome outcome) noexcept override;
     /// Frees the message, which the tables of its engine no longer hold.

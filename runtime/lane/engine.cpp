@@ -52,6 +52,8 @@ void Transfer::complete(Outcome outcome) noexcept {
         engine->finish(*this);
     else if (outcome == Outcome::withdrawn)
         engine->receive_again(*this);
+    else if (outcome == Outcome::unreadable)
+        engine->finish_failed(*this, engine->unreadable(peer()));
     else
         engine->lose(*this);
 }
@@ -109,6 +111,12 @@ Error Engine::dead(int rank) const {
     if (first >= 0 && first != rank && peers_.find(first)->what != trouble->what)
         sentence += fmt::format(", after {} {}", name_of(first), peers_.find(first)->what);
     return Error(ErrorCode::peer_failed, sentence, rank);
+}
+
+Error Engine::unreadable(int peer) const {
+    return Error(ErrorCode::state, fmt::format("a message of {} could not be copied from its memory: the system does not let this process "
+                                               "read the sender's buffer, or write into the receiver's. Set ROLLCALL_SINGLE_COPY=no",
+                                               name_of(peer)));
 }
 
 std::optional<Error> Engine::loss() const {

@@ -65,8 +65,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t expect_communicator() { return communicators_.expect(); }
     void stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id = std::nullopt);
     void add(CommunicatorState& communicator);
-    /// Removes a communicator that has no active operation and no posted receive. Its messages are dropped, those that have come and those
-    /// that come later.
+    /// Removes a communicator that has no active operation and no posted receive. Its messages are dropped, now and later.
     void remove(CommunicatorState& communicator);
     /// As remove(), for a communicator whose deputies may still be under way. It is removed when they have ended.
     void retire(std::unique_ptr<CommunicatorState> communicator);
@@ -280,8 +279,7 @@ class alignas(64) Engine final : public transport::Sink {
     void give_credit(int peer, std::uint32_t charge);
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
-    /// Fails the communicator because two calls differ. `mine` is what this rank called, or, where `whose` is given, what that world rank
-    /// called.
+    /// Fails the communicator because two calls differ. `mine` is the call of this rank or, where it is given, of world rank `whose`.
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
     /// The same for calls that differ in the sizes which each of them counts for all blocks.
     void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source,
@@ -338,6 +336,7 @@ class alignas(64) Engine final : public transport::Sink {
     }
     Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const;
+    Error unreadable(int peer) const;
 
     static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;

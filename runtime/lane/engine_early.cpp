@@ -2,6 +2,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -87,7 +89,8 @@ void Engine::let_go(EarlyMessage& early) {
         case EarlyMessage::Stage::held: give_credit(early.key.source, early.charge); break;
         case EarlyMessage::Stage::offered: transport_.decline(early.offer); break;
         case EarlyMessage::Stage::landing: early.dropped = true; return;
-        case EarlyMessage::Stage::landed: break;
+        case EarlyMessage::Stage::landed:
+        case EarlyMessage::Stage::unreadable: break;
     }
     free_early(early);
 }
@@ -151,6 +154,15 @@ void Engine::land_waiting() {
 
 void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
     if (early.dropped) return free_early(early);
+    if (outcome == Outcome::unreadable && !early.claimed) {
+        early.stage = EarlyMessage::Stage::unreadable;  // The receive for it fails.
+        CommunicatorState* const communicator = early.key.sequence == 0 ? nullptr : communicators_.find(early.key.communicator);
+        if (!communicator) return;
+        // An operation may wait until it has landed, without a receive.
+        const Error error = unreadable(early.key.source);
+        return break_communicator(*communicator, early.key.sequence,
+                                  Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what())), true);
+    }
     if (outcome != Outcome::ok) {
         Transfer* claimed = early.claimed;
         if (claimed) {
@@ -161,9 +173,10 @@ void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
             forget(early);
         }
         free_early(early);
-        if (claimed && outcome == Outcome::withdrawn) return receive_again(*claimed);
-        if (claimed) lose(*claimed);
-        return;
+        if (!claimed) return;
+        if (outcome == Outcome::withdrawn) return receive_again(*claimed);
+        if (outcome == Outcome::unreadable) return finish_failed(*claimed, unreadable(claimed->peer()));
+        return lose(*claimed);
     }
     early.stage = EarlyMessage::Stage::landed;
     if (early.claimed) return copy_out(*early.claimed, early);

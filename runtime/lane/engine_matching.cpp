@@ -374,6 +374,7 @@ void Engine::match(Transfer& transfer, EarlyMessage& early) {
             early.claimed = &transfer;
             return;
         case EarlyMessage::Stage::landed: return copy_out(transfer, early);
+        case EarlyMessage::Stage::unreadable: let_go(early); return finish_failed(transfer, unreadable(transfer.peer()));
     }
 }
 

@@ -59,7 +59,8 @@ class NoNetwork final : public transport::Transport {
     bool has_memory = true;                              ///< False: send() and fetch() throw std::bad_alloc.
     /// The same for long messages only.
     bool has_memory_for_long = true;
-    transport::Started long_sent = transport::Started::done, fetched = transport::Started::failed;  ///< What send() and fetch() return.
+    transport::Started long_sent = transport::Started::done, fetches = transport::Started::failed;  ///< What send() and fetch() return.
+    transport::Completion* fetched = nullptr;                                                       ///< Of the last fetch.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -78,9 +79,10 @@ class NoNetwork final : public transport::Transport {
         ++sent;
         return is_long ? long_sent : transport::Started::done;
     }
-    transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion&) override {
+    transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion& completion) override {
         if (!has_memory) throw std::bad_alloc();
-        return fetched;
+        fetched = &completion;
+        return fetches;
     }
     void decline(const transport::Offer&) override {}
     bool release(int, transport::Completion&) override { return true; }

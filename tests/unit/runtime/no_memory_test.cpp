@@ -87,7 +87,7 @@ TEST_F(NoMemory, LeavesTheMessageToTheNextReceive) {
     EXPECT_THROW(engine.receive(*receive()), std::bad_alloc);
     EXPECT_EQ(engine.early_messages(), 2u);
     network.has_memory = true;
-    network.fetched = Started::done;
+    network.fetches = Started::done;
     for (const std::uint64_t size : {kLong, kLong - 1}) {
         const auto again = receive();
         engine.receive(*again);

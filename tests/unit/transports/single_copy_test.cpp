@@ -1,5 +1,6 @@
 // Large messages that the receiver reads out of the sender's memory (transports/single_copy.hpp), over a wire made of two queues.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <deque>
@@ -336,6 +337,34 @@ TEST_F(SingleCopyTest, APeerIsAskedAgainIfThereWasNoMemoryToAsk) {
     End sent;
     send_large("read", data, sent);
     EXPECT_EQ(wire->large, 0);
+}
+
+// Such a buffer is no reason to take the peer for lost: its process is there.
+TEST_F(SingleCopyTest, ABufferThatTheKernelRefusesEndsOneFetch) {
+    meet();
+    for (const std::size_t size : {10u, 5000u})
+        for (const bool is_senders : {false, true}) {
+            const auto data = some(size, 2);
+            std::vector<char> into(size);
+            void* const closed = ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            ASSERT_NE(closed, MAP_FAILED);
+            End sent, fetched;
+            sender->send(1, bytes_of("refused"), {is_senders ? closed : data.data(), size}, Path::large, sent);
+            ASSERT_EQ(receiver->fetch(only_offer("refused"), {is_senders ? into.data() : closed, size}, fetched), Started::pending);
+            progress();
+            EXPECT_EQ(fetched.outcome, Outcome::unreadable);
+            EXPECT_EQ(fetched.times, 1);
+            EXPECT_EQ(sent.times, 1) << "its sender waits no longer";
+            ::munmap(closed, size);
+        }
+    const auto data = some(5000, 3);
+    std::vector<char> into(data.size());
+    End sent, fetched;
+    send_large("the next one", data, sent);
+    receiver->fetch(only_offer("the next one"), {into.data(), into.size()}, fetched);
+    progress();
+    EXPECT_EQ(into, data);
+    EXPECT_TRUE(all_ended());
 }
 
 TEST_F(SingleCopyTest, ALostPeerEndsWhatIsPendingWithIt) {

@@ -252,22 +252,18 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
     CollectiveHeader header = its_header;
     header.base.kind = kind;
     header.base.source = options_.rank;
+    auto kept = text.empty() ? nullptr : std::make_unique<TextSend>(text, words_under_way_);
+    const ConstBytes payload = kept ? ConstBytes{kept->text.data(), kept->text.size()} : ConstBytes{};
+    transport::Completion& completion = kept ? static_cast<transport::Completion&>(*kept) : ignored;
     header.base.credit = peers_.take_owed(peer);
-    const auto bytes = std::as_bytes(std::span(&header, 1));
     Started started;
     try {
-        if (text.empty()) {
-            started = transport_.send(peer, bytes, {}, Path::eager, ignored);
-        } else {
-            auto kept = std::make_unique<TextSend>(text, words_under_way_);
-            const ConstBytes payload{kept->text.data(), kept->text.size()};
-            started = transport_.send(peer, bytes, payload, Path::eager, *kept);
-            if (started == Started::pending) kept.release();
-        }
+        started = transport_.send(peer, std::as_bytes(std::span(&header, 1)), payload, Path::eager, completion);
     } catch (...) {
-        peers_.owe(peer, header.base.credit);  // a later message gives it back
+        peers_.owe(peer, header.base.credit);  // There is no memory. The next message carries it.
         throw;
     }
+    if (started == Started::pending) kept.release();
     if (started == Started::failed) suspect(peer, "could not be sent a message");
     if (goes_first(kind)) ++peers_[peer].told;
 }

@@ -54,7 +54,8 @@ class NoNetwork final : public transport::Transport {
     }
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
-    transport::Path last_path = transport::Path::eager;  ///< Of the message that was sent last.
+    std::vector<std::byte> last_header;                  ///< Of the message that was sent last.
+    transport::Path last_path = transport::Path::eager;  ///< Its path.
     int sent = 0;                                        ///< How many messages were sent.
     bool has_memory = true;                              ///< False: send() and fetch() throw std::bad_alloc.
     /// The same for long messages only.
@@ -72,9 +73,11 @@ class NoNetwork final : public transport::Transport {
         polls.fetch_add(1, std::memory_order_relaxed);
         return deliver() + (has_traffic_.load(std::memory_order_relaxed) ? 1 : 0);
     }
-    transport::Started send(int, std::span<const std::byte>, transport::ConstBytes, transport::Path path, transport::Completion&) override {
+    transport::Started send(int, std::span<const std::byte> header, transport::ConstBytes, transport::Path path,
+                            transport::Completion&) override {
         const bool is_long = path == transport::Path::large;
         if (!has_memory || (is_long && !has_memory_for_long)) throw std::bad_alloc();
+        last_header.assign(header.begin(), header.end());
         last_path = path;
         ++sent;
         return is_long ? long_sent : transport::Started::done;

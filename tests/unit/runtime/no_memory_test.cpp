@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <span>
@@ -122,6 +123,29 @@ TEST_F(NoMemory, LeavesSendsThatWaitInTheirOrder) {
     EXPECT_EQ(second.stage, Transfer::Stage::moving);
     EXPECT_LT(first.ordinal, second.ordinal);
     for (const auto& send : sends) engine.abandon(*send, given_up);
+}
+
+// A control message carries the credit for what has been received. If it cannot be sent, the next message carries the credit.
+TEST_F(NoMemory, LosesNoCreditWithAControlMessage) {
+    Transfer receive = LaneUnderTest::receive(1, 7);
+    engine.begin(receive);
+    network.bring(1, 7);
+    while (!receive.done()) engine.progress();
+    CollectiveHeader header;
+    header.base.kind = MessageKind::backlog;
+    header.base.flags = kHasBacklog;
+    header.base.source = 1;
+    network.sink->on_message(std::as_bytes(std::span(&header, 1)), {});
+
+    network.has_memory = false;
+    EXPECT_THROW(engine.size_of_next({kCommunicator, 0, 8, 1}), std::bad_alloc) << "a look asks for a message in the backlog";
+    network.has_memory = true;
+    Transfer send(Transfer::Direction::send, 1, kCommunicator, 7, {});
+    engine.begin(send);
+    CompactHeader sent;
+    ASSERT_EQ(network.last_header.size(), sizeof sent);
+    std::memcpy(&sent, network.last_header.data(), sizeof sent);
+    EXPECT_EQ(sent.credit * kCreditUnit, kEntryCharge);
 }
 
 }  // namespace

@@ -356,6 +356,7 @@ bool Reading::let_go() {
     return !withdrawn_;
 }
 
-bool Reading::awaits(int rank) const noexcept { return !complete_ && !here_ && rank == publisher_; }
+// If the publisher took the last piece back, this rank still waits to be told why.
+bool Reading::awaits(int rank) const noexcept { return (withdrawn_ || (!complete_ && !here_)) && rank == publisher_; }
 
 }  // namespace rollcall::runtime

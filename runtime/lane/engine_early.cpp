@@ -74,6 +74,13 @@ void Engine::let_go_of_past() {
 
 void Engine::let_go_of_all() {
     let_go_if([](const EarlyMessage&) { return true; });
+    // Also those that came before their turn. One that was retracted has been declined.
+    peers_.for_each([&](int, PeerState& peer) {
+        while (EarlyMessage* const early = peer.overtaking) {
+            peer.overtaking = std::exchange(early->next, nullptr);
+            early->dropped ? free_early(*early) : let_go(*early);
+        }
+    });
 }
 
 void Engine::let_go_all(EarlyMessage* forgotten) {

@@ -62,6 +62,7 @@ class NoNetwork final : public transport::Transport {
     bool has_memory_for_long = true;
     transport::Started long_sent = transport::Started::done, fetches = transport::Started::failed;  ///< What send() and fetch() return.
     transport::Completion* fetched = nullptr;                                                       ///< Of the last fetch.
+    int declined = 0;  ///< Offers.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -87,7 +88,7 @@ class NoNetwork final : public transport::Transport {
         fetched = &completion;
         return fetches;
     }
-    void decline(const transport::Offer&) override {}
+    void decline(const transport::Offer&) override { ++declined; }
     bool release(int, transport::Completion&) override { return true; }
     void add_pending(std::vector<int>&) const override {}
     void disconnect(int) override {}

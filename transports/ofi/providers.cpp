@@ -190,10 +190,12 @@ Providers choose(const TransportOptions& options) {
     }
     if (one_host && chosen.shared_memory) return chosen;
     if ((chosen.network = first_network(options))) return chosen;
+    const bool too_many = one_host && options.local_size > kMostRanksOfSharedMemory;
     throw Error(ErrorCode::transport,
-                fmt::format("libfabric has no provider{}{} that reaches other hosts; `rollcall info` shows those it has, "
+                fmt::format("libfabric has no provider{}{} that reaches other hosts{}; `rollcall info` shows those it has, "
                             "ROLLCALL_NET chooses interfaces",
-                            options.interfaces.empty() ? "" : " on ", names_of(options)));
+                            options.interfaces.empty() ? "" : " on ", names_of(options),
+                            too_many ? fmt::format(", which more than {} ranks of a host need", kMostRanksOfSharedMemory) : ""));
 }
 
 }  // namespace rollcall::transport::ofi

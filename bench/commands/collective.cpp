@@ -20,6 +20,7 @@
 #include "bench/peers/peer_calls.hpp"
 #include "bench/peers/peer_plan.hpp"
 #include "bench/ranks/clock.hpp"
+#include "bench/results/after_error.hpp"
 #include "bench/results/raw.hpp"
 #include "support/usage.hpp"
 
@@ -137,7 +138,7 @@ int run_with_peers(const Part& part, Report& report) {
     try {
         for (std::uint64_t round = 0; round < agenda.rounds && failed == 0; ++round) failed = measure_round(round);
     } catch (...) {
-        report_all();
+        after_error(report_all);
         throw;
     }
     report_all();
@@ -165,7 +166,7 @@ int run(const AgendaWords& words, OperationKind operation) {
         for (auto part = parts.begin(); part != parts.end() && failed == 0; ++part)
             failed = with_peers ? run_with_peers(*part, report) : run_jobs(*part, report);
     } catch (...) {
-        report.finish();  // what was measured before is not lost
+        after_error([&] { report.finish(); });  // what was measured before is not lost
         throw;
     }
     report.finish();

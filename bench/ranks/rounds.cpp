@@ -11,6 +11,7 @@
 #include <rollcall/job.hpp>
 
 #include "bench/cases/lists.hpp"
+#include "bench/results/after_error.hpp"
 #include "bench/results/statistics.hpp"
 #include "support/usage.hpp"
 
@@ -95,8 +96,10 @@ int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark
             if (failed != 0) break;
         }
     } catch (...) {
-        print_complete_rounds(printer, benchmark, measured);
-        printer.finish();
+        after_error([&] {
+            print_complete_rounds(printer, benchmark, measured);
+            printer.finish();
+        });
         throw;
     }
     printer.finish();

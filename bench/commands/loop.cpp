@@ -316,8 +316,10 @@ int run(const Words& words) {
         if (way.name == ways.front().name && several_transports) transport = rounds.front().transport;
         print(printer, bars, plan, start.ranks, way.name, transport, rounds);
         if (way.name != ways.back().name) return;
-        for (std::size_t i = 0; i < theirs.size(); ++i)
+        for (std::size_t i = 0; i < theirs.size(); ++i) {
+            keep_complete(theirs[i], rounds.size());
             print(printer, bars, plan, start.ranks, plan.peers[i]->name, transport, std::exchange(theirs[i], {}));
+        }
     };
     const auto measure = [&](Job& job) {
         // Only rank 0 draws, unless a process waits for its samples. If it refused before it joins, the other ranks would wait.

@@ -289,7 +289,8 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
                 contest.peers.empty() ? std::nullopt : std::optional(undefined("rollcall_ratio", Unit::ratio)));
         }
         for (const Peer* peer : contest.peers) {
-            const std::vector<Samples>& measured = theirs.at(peer->name);
+            std::vector<Samples> measured = theirs.at(peer->name);
+            keep_complete(measured, rounds.size());
             const Rounds times = rounds_of(measured, contest.key(number, peer->name));
             add(peer->name, measured.front().transport, times, undefined("expected", Unit::ratio),
                 metric("rollcall_ratio", Unit::ratio, ratios(*fastest, times)));

@@ -51,7 +51,7 @@ void print_complete_rounds(CellPrinter& printer, const RoundBenchmark& benchmark
     std::size_t complete = std::numeric_limits<std::size_t>::max();
     for (const std::vector<Samples>& rounds : measured) complete = std::min(complete, rounds.size());
     for (std::size_t variant = 0; variant < measured.size() && complete > 0; ++variant) {
-        measured[variant].erase(measured[variant].begin() + static_cast<std::ptrdiff_t>(complete), measured[variant].end());
+        keep_complete(measured[variant], complete);
         benchmark.print(printer, benchmark.variants[variant], measured[variant]);
     }
     measured.clear();
@@ -185,8 +185,10 @@ void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds&
     cell.notes = notes;
     printer.add(cell);
     for (const PeerRounds& peer : peers) {
-        cell = plain_cell(peer.identity, together(peer.rounds));
-        cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, peer.rounds)));
+        Rounds rounds = peer.rounds;
+        keep_complete(rounds, ours.size());
+        cell = plain_cell(peer.identity, together(rounds));
+        cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, rounds)));
         cell.notes = notes;
         printer.add(cell);
     }

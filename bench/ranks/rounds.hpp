@@ -3,6 +3,7 @@
 /// and the placement of processes, concern all competitors alike.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -73,6 +74,12 @@ int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark
 /// The samples of one competitor: one list for each round.
 using Rounds = std::vector<std::vector<double>>;
 
+/// Leaves out the rounds of one competitor after the first `complete` ones: there, another one has failed.
+template <class Round>
+void keep_complete(std::vector<Round>& rounds, std::size_t complete) {
+    if (rounds.size() > complete) rounds.erase(rounds.begin() + static_cast<std::ptrdiff_t>(complete), rounds.end());
+}
+
 /// Returns the samples of this name.
 Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name);
 /// Returns all samples of all rounds.
@@ -92,6 +99,7 @@ struct PeerRounds {
     Rounds rounds;
 };
 /// Prints the row of Rollcall and those of its peers, which also contain the time of Rollcall relative to the peer's. All have the notes.
+/// Only rounds that Rollcall has count.
 void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers,
                       const std::vector<std::pair<std::string, std::string>>& notes = {});
 

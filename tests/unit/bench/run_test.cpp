@@ -134,6 +134,21 @@ TEST(BenchRounds, PeersStandBelowWithTheTimeOfRollcallOverTheirs) {
     EXPECT_NE(beside.find("barrier,mpich,tcp,0,0,balanced,2,6,4,8,,,,,,,,,,0.5,0.5,0.5\n"), std::string::npos) << beside;
 }
 
+// Another peer has failed in the last round.
+TEST(BenchRounds, OfAPeerCountOnlyWhereAllCompetitorsHaveOne) {
+    const auto row_of_peer = [](const Rounds& theirs) {
+        std::ostringstream out;
+        CellPrinter printer(out, output::Format::csv);
+        CellIdentity identity;
+        identity.algorithm = "a peer";
+        const PeerRounds peers[] = {{identity, theirs}};
+        add_beside_peers(printer, CellIdentity(), {{1, 3, 5}, {2, 4, 6}}, peers);
+        printer.finish();
+        return out.str();
+    };
+    EXPECT_EQ(row_of_peer({{7, 8, 9}, {1, 2, 3}, {50, 60, 70}}), row_of_peer({{7, 8, 9}, {1, 2, 3}}));
+}
+
 TEST(BenchChild, IsEndedWhenItsTimeIsOver) {
     const auto begin = std::chrono::steady_clock::now();
     const ChildResult result = run_child({"sleep", "100"}, {}, {.environment = {}, .timeout = std::chrono::milliseconds(50)});

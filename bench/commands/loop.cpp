@@ -17,6 +17,7 @@
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/operands.hpp"
 #include "bench/ranks/rounds.hpp"
+#include "bench/results/after_error.hpp"
 #include "collectives/operations.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -326,9 +327,18 @@ int run(const Words& words) {
         if (job.rank() == 0 && samples_path(words.inherited).empty()) check_for_all(job, [&] { require_plot(words.plot); });
         return Runner(job, plan).run();
     };
-    const int code = run_rounds(start, words, {.measure = measure, .variants = ways, .after_job = run_peers, .print = print_way});
-    if (code == 0 && !words.plot.empty() && samples_path(words.inherited).empty() && !bars.picture().empty())
-        write_picture(words.plot, bars.picture());
+    const auto draw = [&] {  // also what was measured before a failure
+        if (!words.plot.empty() && samples_path(words.inherited).empty() && !bars.picture().empty())
+            write_picture(words.plot, bars.picture());
+    };
+    int code = 0;
+    try {
+        code = run_rounds(start, words, {.measure = measure, .variants = ways, .after_job = run_peers, .print = print_way});
+    } catch (...) {
+        after_error(draw);
+        throw;
+    }
+    draw();
     return code;
 }
 

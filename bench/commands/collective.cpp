@@ -87,10 +87,11 @@ Part part_of(const AgendaWords& words, OperationKind operation, const Start& sta
     return part;
 }
 
-/// Samples do not name the distribution of sizes. Where jobs leave samples, there is one distribution at most.
+/// The samples of peers name no distribution of sizes. There is one at most with peers.
 void add_to(Report& report, const Sweep& sweep, RawCell cell) {
+    const bool names_it = !cell.setup.sizes.empty() || sweep.distributions.empty();
     Measured measured{std::move(cell.identity), cell.setup, std::move(cell.samples)};
-    add_notes(measured, sweep, sweep.distributions.empty() ? std::nullopt : std::optional(sweep.distributions.front()));
+    add_notes(measured, sweep, names_it ? std::nullopt : std::optional(sweep.distributions.front()));
     report.add(std::move(measured));
 }
 
@@ -156,9 +157,6 @@ int run(const AgendaWords& words, OperationKind operation) {
     }
     const Sweep& sweep = first.agenda.sweep;
     const bool several_jobs = parts.size() > 1 || first.jobs.size() > 1, with_peers = !first.agenda.peers.empty();
-    if (several_jobs && sweep.distributions.size() > 1)
-        throw Error(ErrorCode::invalid_argument,
-                    "several distributions in --sizes with several values of --ranks or --landing; allowed: one distribution");
     if (const JobWords& job = first.jobs.front(); !several_jobs && !with_peers) return start_again(first.start, job.environment, job.words);
     Report report(sweep, std::cout);
     int failed = 0;

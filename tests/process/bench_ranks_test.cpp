@@ -2,6 +2,7 @@
 /// Tests benchmarks and simulations of several numbers of ranks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -35,6 +36,14 @@ TEST_F(BenchCommand, EachNumberOfRanksIsAJobOfOneReport) {
     EXPECT_EQ(text.out.find("ranks: "), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("ranks"), std::string::npos) << text.out;
     EXPECT_NE(text.out.find("skewed"), std::string::npos) << text.out;
+
+    const Ended several = run("bench scatterv --ranks 2,3 --sizes skewed,spikes --format csv" + std::string(kSmall));
+    ASSERT_EQ(several.code, 0) << several.error;
+    const Lines rows = lines_of(several.out);
+    ASSERT_EQ(rows.size(), 1u + 2u * 2u * 2u) << several.out;
+    for (const char* const sizes : {"skewed", "spikes"})
+        EXPECT_EQ(std::ranges::count_if(rows, [&](const std::string& line) { return line.find(sizes) != std::string::npos; }), 2 * 2)
+            << several.out;
 }
 
 TEST_F(BenchCommand, ProvidersOfLibfabricAreTransportsOfOneReport) {
@@ -78,7 +87,6 @@ TEST_F(BenchCommand, TakesPartInTheJobOfAnotherStarter) {
 TEST_F(BenchCommand, NumbersOfRanksMustFit) {
     expect_refused("bench broadcast --ranks 2,0", {"--ranks '0' in '2,0'", "2..64"});
     expect_refused("bench broadcast --ranks 4,2 --root 3", {"--root '3'", "0 to 1"});
-    expect_refused("bench gatherv --ranks 2,3 --sizes spikes,skewed", {"--sizes", "allowed: one distribution"});
     expect_refused("simulate broadcast --ranks 8,few", {"--ranks 'few' in '8,few'"});
     for (const char* one : {"barrier", "pingpong", "bandwidth", "loop", "overlap", "idle"})
         expect_refused("bench " + std::string(one) + " --ranks 2,4", {"--ranks '2,4'; allowed: a whole number"});

@@ -32,7 +32,7 @@ constexpr const char *kWaiting = "waiting", *kComputing = "computing", *kLeft = 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations; }
     std::string bytes = "8Mi";
-    std::string landing;  ///< Empty: kBoth, or what a running job has.
+    std::string landing;  ///< Empty: kBoth, or what a running job has, or what the settings leave.
     std::string compute = "100ms";
 };
 
@@ -148,9 +148,10 @@ int run(const Words& words) {
     const Start start = checked(words.start, kRanks, kRanks);
     if (!inside_job() && start.ranks != kRanks)
         throw Error(ErrorCode::invalid_argument, fmt::format("an overlap of {} ranks; allowed: 2, a sender and a receiver", start.ranks));
-    const Plan plan = plan_of(words);
+    Plan plan = plan_of(words);
     std::vector<Variant> variants;
     const std::string of_job = Settings::from_environment().landing_bytes > 0 ? "on" : "off";
+    if (!inside_job() && of_job == "off" && words.landing.empty()) plan.landing = {of_job};
     if (!inside_job() && of_job == "off" && plan.landing != std::vector<std::string>{"off"})
         throw Error(ErrorCode::invalid_argument,
                     "--landing on with ROLLCALL_LANDING_BYTES=0; allowed: --landing off, or a setting that leaves landing memory");

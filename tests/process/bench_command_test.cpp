@@ -163,6 +163,7 @@ TEST_F(BenchCommand, RefusesWrongWordsInOneLine) {
     expect_refused("bench loop --compute uniform:0..4T", {"uniform:0..4T", "in units of time"});
     expect_refused("bench overlap --ranks 3", {"3 ranks", "allowed: 2"});
     expect_refused("bench overlap --landing on --env ROLLCALL_LANDING_BYTES=0", {"--landing on", "allowed: --landing off"});
+    expect_refused("bench overlap --landing on,off --env ROLLCALL_LANDING_BYTES=0", {"--landing on", "allowed: --landing off"});
     expect_refused("bench overlap --transport ib", {"'ib'", "allowed: all, default, shm, tcp"});
     expect_refused("bench idle --duration 0", {"--duration"});
     expect_refused("bench schedule --search tree", {"'tree'", "allowed: all, linear, pairing_heap, segment_tree"});

@@ -35,6 +35,15 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
     }
 }
 
+TEST_F(BenchCommand, OverlapWithoutLandingMemoryMeasuresWhatIsLeft) {
+    const Ended ended =
+        run("bench overlap --bytes 64Ki --compute 10ms --iterations 2 --timeout 100s --format json", "ROLLCALL_LANDING_BYTES=0");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    ASSERT_EQ(lines.size(), 1u) << ended.out;
+    EXPECT_EQ(Json::parse(lines[0])["algorithm"], "no_landing");
+}
+
 TEST_F(BenchCommand, TheLoopDrawsBars) {
     const auto picture = directory_ / "loop.svg";
     const Ended ended =

@@ -139,12 +139,26 @@ Costs costs_before(const std::string& path) {
                                               std::generic_category().message(reason)));
 }
 
-/// The file that is replaced: where `path` is a symbolic link, the file behind it, so that the link stays. Refuses what is no regular file,
-/// such as a device, because a rename would replace it.
+/// Where the last one of a chain of symbolic links points to.
+std::filesystem::path behind_links(const std::string& path) {
+    std::error_code failed;
+    std::filesystem::path target = path;
+    constexpr int kMostLinks = 40;  // as many as Linux follows
+    for (int links = 0; std::filesystem::is_symlink(std::filesystem::symlink_status(target, failed)); ++links) {
+        if (links == kMostLinks) refuse_file(path, ELOOP);
+        const std::filesystem::path next = std::filesystem::read_symlink(target, failed);
+        if (failed) refuse_file(path, failed.value());
+        target = target.parent_path() / next;
+    }
+    return target;
+}
+
+/// The file that is replaced: where `path` is a symbolic link, the file behind it, which need not exist yet, so that the link stays.
+/// Refuses what is no regular file, such as a device, because a rename would replace it.
 std::filesystem::path replaceable(const std::string& path) {
     std::error_code failed;
     const auto status = std::filesystem::status(path, failed);
-    if (!std::filesystem::exists(status)) return path;
+    if (!std::filesystem::exists(status)) return behind_links(path);
     if (!std::filesystem::is_regular_file(status))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("the file of costs {} is no regular file; allowed: a file, or a name that is free", quote(path)));

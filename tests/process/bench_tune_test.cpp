@@ -89,6 +89,19 @@ TEST_F(Tune, ReplacesRegularFilesOnly) {
     EXPECT_NE(contents(path).find("# Measured by"), std::string::npos) << contents(path);
 }
 
+TEST_F(Tune, MakesTheFileBehindALink) {
+    const auto link = directory_ / "link", loop = directory_ / "loop";
+    std::filesystem::create_symlink("of_this_host/costs", link);  // relative to the link
+    const Ended ended = run("tune --file " + link.string());
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+    EXPECT_NE(contents(directory_ / "of_this_host" / "costs").find("# Measured by"), std::string::npos);
+    std::filesystem::create_symlink(loop, loop);
+    const Ended never = run("tune --file " + loop.string());
+    EXPECT_EQ(never.code, 1);
+    EXPECT_NE(never.error.find("cannot be written"), std::string::npos) << never.error;
+}
+
 TEST_F(Tune, OnlyRankZeroOfAJobNeedsAFile) {
     const std::string path = directory_ / "costs", tune = " " ROLLCALL_COMMAND " tune";
     const auto run_with = [&](const std::string& first, const std::string& second) {

@@ -15,7 +15,6 @@
 #include "collectives/selection.hpp"
 #include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
-#include "foundation/units.hpp"
 #include "runtime/limits.hpp"
 
 namespace rollcall::command {
@@ -107,7 +106,7 @@ void explain(const Explained& asked, output::Format format) {
                            {"on", where},
                            {"bytes", row.moves_data ? output::Value(output::Bytes{bytes}) : output::Value("-")},
                            {"algorithm", chosen.entry->name},
-                           {"segment", segment > 0 && segment < bytes ? format_bytes(segment) : std::string(whole)},
+                           {"segment", segment > 0 && segment < bytes ? output::Value(output::Bytes{segment}) : output::Value(whole)},
                            {"because", because},
                            {"others", fmt::format("{}", fmt::join(others, " "))}});
             }

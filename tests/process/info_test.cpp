@@ -149,6 +149,8 @@ TEST_F(Info, ExplainsWhatCallsTake) {
     EXPECT_EQ(count(pairs.out, ",several nodes,"), 2) << pairs.out;
     EXPECT_EQ(count(alone.out, " node"), 2) << alone.out;
     EXPECT_EQ(count(alone.out, ",a node each,"), 2) << alone.out;
+    const Ended pieces = run("info --explain broadcast --bytes 1Mi --ranks 4 --format csv", "ROLLCALL_BROADCAST=pipelined");
+    EXPECT_EQ(count(pieces.out, ",1048576,pipelined,131072,"), 3) << pieces.out;
     expect_refused("info --bytes 8", {"--bytes needs --explain"});
     expect_refused("info --ranks 4", {"--ranks needs --explain"});
     expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});

@@ -118,7 +118,8 @@ inline constexpr std::uint64_t kLeastPrivate = 64 << 10;
 /// The same where each rank has a core, unless several ranks read: there its publisher and its reader copy at the same time, piece by piece
 /// through the caches. That is faster than the system call until the data no longer fits there.
 inline constexpr std::uint64_t kLeastPrivateWithCores = 1 << 20;
-/// A reader copies private data in pieces of this size, in bytes, and makes progress in between.
+/// A reader copies private data in pieces of this size, in bytes. After each it looks whether the publisher has taken the data back. It
+/// makes no progress in between.
 inline constexpr std::uint64_t kPrivatePiece = 1 << 20;
 
 class Publication final : public NodeUse {

@@ -1,6 +1,6 @@
 /// \file
-/// What the settings mean for a job, before its ranks have met. Processes ask here, and so does `rollcall info --explain`, which has no
-/// job.
+/// What the settings mean for a job, before its ranks have met. `rollcall info --explain`, which has no job, asks here. Processes take the
+/// limits of messages from here. They find out the rest when they have their memory, and a test compares that with what is said here.
 #pragma once
 
 #include <cstdint>

@@ -22,14 +22,7 @@ namespace {
 // The value of Offer::form for offers of this class. The forms of inner transports are small numbers.
 constexpr std::uint8_t kForm = 0x80;
 
-using single_copy::address_of;
-using single_copy::Announcement;
-using single_copy::Fetch;
-using single_copy::Heading;
-using single_copy::Offered;
-using single_copy::Peer;
-using single_copy::Standing;
-using single_copy::Word;
+using namespace single_copy;
 
 class Implementation final : public SingleCopy, private Sink {
   public:
@@ -213,8 +206,8 @@ class Implementation final : public SingleCopy, private Sink {
     }
 
     void say(int peer, const Heading& heading) {
-        inner_->send(peer, single_copy::bytes_of(heading), {}, Path::eager,
-                     ignored_);  // A failure is not reported here, but as the loss of the peer.
+        // A failure is reported as the loss of the peer.
+        inner_->send(peer, bytes_of(heading), {}, Path::eager, ignored_);
     }
 
     Started announce(int peer, std::span<const std::byte> header, ConstBytes payload, Completion& completion) {
@@ -229,21 +222,18 @@ class Implementation final : public SingleCopy, private Sink {
         std::memcpy(record.announcement.data(), &where, sizeof where);
         std::memcpy(record.announcement.data() + sizeof where, header.data(), header.size());
         const Heading heading{.word = Word::offer, .source = rank_, .record = record.number, .stamp = record.stamp};
+        const ConstBytes announcement{record.announcement.data(), sizeof where + header.size()};
         Started started = Started::failed;
         try {
-            started = inner_->send(peer, single_copy::bytes_of(heading), {record.announcement.data(), sizeof where + header.size()},
-                                   Path::eager, record);
+            started = inner_->send(peer, bytes_of(heading), announcement, Path::eager, record);
         } catch (...) {
             take_back(record);
             throw;
         }
-        if (started == Started::pending) return Started::pending;
-        if (started == Started::failed) {
-            take_back(record);
-            return Started::failed;
-        }
-        record.announced = true;
-        return Started::pending;
+        if (started == Started::done) record.announced = true;
+        if (started != Started::failed) return Started::pending;
+        take_back(record);
+        return Started::failed;
     }
 
     /// The announcement did not leave. The caller learns it otherwise.
@@ -304,12 +294,12 @@ class Implementation final : public SingleCopy, private Sink {
         const std::int32_t process = peers_[static_cast<std::size_t>(from.source)].handle.process;
         const std::uint64_t size = std::min(longest_at_once_, fetch.into.size - fetch.read);
         const bool read = read_memory(process, fetch.address + fetch.read, static_cast<std::byte*>(fetch.into.data) + fetch.read, size);
-        const Outcome outcome = read ? Outcome::ok : single_copy::outcome_of_failed_read();
+        const Outcome outcome = read ? Outcome::ok : outcome_of_failed_read();
         if (read) fetch.read += size;
         if (read && fetch.read < fetch.into.size) return std::nullopt;
         std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
-        const auto standing = single_copy::read_standing(process, from.where.standing_address);
-        if (!standing) return single_copy::outcome_of_failed_read();
+        const auto standing = read_standing(process, from.where.standing_address);
+        if (!standing) return outcome_of_failed_read();
         if (standing->stamp != from.stamp) return Outcome::withdrawn;
         if (standing->address != fetch.address) {
             fetch.address = standing->address;  // the sender has moved the bytes: what was read may be wrong
@@ -391,7 +381,7 @@ class Implementation final : public SingleCopy, private Sink {
     std::deque<Offered> offered_;
     std::vector<Offered*> unused_;
     std::deque<Fetch> fetches_;
-    single_copy::Ignored ignored_;
+    Ignored ignored_;
     std::unique_ptr<Transport> inner_;  ///< Destroyed first, because its destructor may still complete records.
 };
 

@@ -36,29 +36,44 @@ Door::~Door() {
     if (dropped_ > 1) rendezvous_log(LogLevel::debug, "in all, {} connections that were not of this job were dropped", dropped_);
 }
 
-void Door::open(Descriptor socket, From from) {
+void Door::open(Descriptor socket, From from, std::deque<Descriptor> early) {
     socket.keep_from_children();
-    listeners_.push_back({std::move(socket), from});
+    listeners_.push_back({std::move(socket), from, std::move(early)});
     Listener& listener = listeners_.back();
     poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });
 }
 
 Nanoseconds Door::tick_at() const {
     const Nanoseconds oldest = guests_.empty() ? kNever : guests_.front().since + limits_.patience;
-    return std::min(oldest, resume_at_);
+    // Nothing wakes the poller for those who were accepted early. While listening pauses, they wait, too.
+    const Nanoseconds next = resume_at_ == kNever && some_are_early() ? 0 : resume_at_;
+    return std::min(oldest, next);
+}
+
+bool Door::some_are_early() const {
+    return std::any_of(listeners_.begin(), listeners_.end(), [](const Listener& listener) { return !listener.early.empty(); });
 }
 
 void Door::tick() {
     const Nanoseconds time = monotonic_now();
     while (!guests_.empty() && guests_.front().since + limits_.patience <= time) drop(guests_.begin(), "its handshake took too long");
     if (resume_at_ <= time) resume();
+    for (Listener& listener : listeners_) {
+        if (listener.waiting && !listener.early.empty()) accept(listener);
+    }
 }
 
 void Door::accept(Listener& listener) {
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
         const bool full = guests_.size() >= limits_.half_open;
         if (full && monotonic_now() - guests_.front().since < limits_.young) return pause();
-        Descriptor socket(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        Descriptor socket;
+        if (!listener.early.empty()) {
+            socket = std::move(listener.early.front());
+            listener.early.pop_front();
+        } else {
+            socket = Descriptor(::accept4(listener.socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        }
         if (!socket) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return;

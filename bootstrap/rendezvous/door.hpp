@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <string>
@@ -34,7 +35,8 @@ class Door {
     Door(const Door&) = delete;
     Door& operator=(const Door&) = delete;
 
-    void open(Descriptor listener, From from);
+    /// `early` are connections that were accepted from this listener before. They have their turn first.
+    void open(Descriptor listener, From from, std::deque<Descriptor> early = {});
     /// When tick() is due.
     Nanoseconds tick_at() const;
     void tick();
@@ -48,6 +50,7 @@ class Door {
     struct Listener {
         Descriptor socket;
         From from;
+        std::deque<Descriptor> early;
         bool waiting = true;  ///< Whether the poller watches it.
     };
     struct Guest {
@@ -59,6 +62,7 @@ class Door {
     using Guests = std::list<Guest>;
 
     void accept(Listener& listener);
+    bool some_are_early() const;
     void go_on(Guests::iterator guest);
     void drop(Guests::iterator guest, const std::string& why);
     void count(const std::string& why);

@@ -70,7 +70,7 @@ std::string host_root() {
     Descriptor listener = listen_at(*SocketAddress::parse(address_in_use(options.net), options.port), options.port_advice);
     const SocketAddress bound = SocketAddress::of(listener.get());
     const Invitation invitation{bound.address(), bound.port(), Key::random()};
-    Descriptor local = MeetingPlace(invitation.key, host_name()).listen();
+    Descriptor local = MeetingPlace(invitation.key, host_name(), {}).listen();
     auto service = std::make_shared<Service>(
         ServiceOptions{
             invitation.key, {Identity::Kind::root, -1, 0}, host_name(), options.join_timeout, options.heartbeat, options.silence},

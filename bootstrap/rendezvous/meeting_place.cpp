@@ -13,6 +13,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/log.hpp"
+#include "bootstrap/rendezvous/network.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -36,7 +37,13 @@ bool at_name(Call call, const Descriptor& socket, const std::string& name) {
 
 }  // namespace
 
-MeetingPlace::MeetingPlace(const Key& key, std::string_view host) : names_(kNames) {
+MeetingPlace::Patience MeetingPlace::Patience::within(Timeout join_timeout) {
+    const Nanoseconds half = join_timeout.count() / 2;
+    const Patience longest;
+    return {std::min(longest.silent, half / static_cast<Nanoseconds>(kNames)), std::min(longest.full, half)};
+}
+
+MeetingPlace::MeetingPlace(const Key& key, std::string_view host, Patience patience) : names_(kNames), patience_(patience) {
     for (std::size_t number = 0; number < kNames; ++number) {
         const Key derived = key.derive({"rollcall local name", host, std::to_string(number)});
         std::string& text = names_[number].text;
@@ -45,7 +52,7 @@ MeetingPlace::MeetingPlace(const Key& key, std::string_view host) : names_(kName
     }
 }
 
-MeetingPlace::MeetingPlace(const std::string& name, Nanoseconds silence) : names_(kNames), silence_(silence) {
+MeetingPlace::MeetingPlace(const std::string& name, Patience patience) : names_(kNames), patience_(patience) {
     for (std::size_t number = 0; number < kNames; ++number) names_[number].text = fmt::format("{}-{}", name, number);
 }
 
@@ -102,9 +109,19 @@ Descriptor MeetingPlace::listen() {
         }
         const Nanoseconds moment = monotonic_now();
         name.silent_since = std::min(name.silent_since, moment);
-        if (moment - name.silent_since < (name.full ? kFullFor * silence_ : silence_)) return Descriptor();
+        if (moment - name.silent_since < (name.full ? patience_.full : patience_.silent)) return Descriptor();
     }
     refuse();
+}
+
+void accept_waiting(const Descriptor& listener, std::deque<Descriptor>& accepted) {
+    for (;;) {
+        Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+        if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;
+        if (!socket) return;  // nobody waits, or the limit of open files is reached, and then the others go on waiting
+        socket.keep_from_children();
+        if (process_of_same_user(socket.get())) accepted.push_back(std::move(socket));
+    }
 }
 
 }  // namespace rollcall::bootstrap

@@ -2,9 +2,12 @@
 /// Where the ranks of one host find the rank that leads them.
 #pragma once
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <rollcall/time.hpp>
 
 #include "bootstrap/rendezvous/authentication.hpp"
 #include "foundation/clock.hpp"
@@ -17,16 +20,22 @@ namespace rollcall::bootstrap {
 class MeetingPlace {
   public:
     static constexpr std::size_t kNames = 16;
-    /// If a name is taken for this long and nobody listens there, its holder is not a leader: a leader listens as soon as it has its name.
-    static constexpr Nanoseconds kSilence = 1000 * kMillisecond;
-    /// A leader may be busy when many ranks come at once, and its queue is full then. If the queue is full for so many times the silence,
-    /// its holder is not a leader either.
-    static constexpr int kFullFor = 10;
+    /// After which time the holder of a name is no leader.
+    struct Patience {
+        /// If a name is taken and nobody listens there: a leader listens as soon as it has its name.
+        Nanoseconds silent = 1'000 * kMillisecond;
+        /// If the queue of the name is full. The queue of a leader is full only while it is busy, or tries to reach rank 0: it empties the
+        /// queue between two tries, which take at most 20 s.
+        Nanoseconds full = 30'000 * kMillisecond;
+        /// A job that has this time to start must have found a free name by then. Silent names are waited for one after the other, full
+        /// ones together.
+        static Patience within(Timeout join_timeout);
+    };
 
     /// The names come from the key. Other users do not know them before they are used, and they say nothing about the key.
-    MeetingPlace(const Key& key, std::string_view host);
+    MeetingPlace(const Key& key, std::string_view host, Patience patience);
     /// The names are this one with a number. Any user can know them.
-    explicit MeetingPlace(const std::string& name, Nanoseconds silence = kSilence);
+    MeetingPlace(const std::string& name, Patience patience);
 
     /// Connects to a process of the same user. Returns an empty descriptor if there is none. Throws Error{bootstrap} if other users hold
     /// all names.
@@ -45,8 +54,11 @@ class MeetingPlace {
     [[noreturn]] void refuse() const;
 
     std::vector<Name> names_;
-    Nanoseconds silence_ = kSilence;
+    Patience patience_;
     std::string last_other_ = "one that does not answer";  ///< For messages.
 };
+
+/// Accepts, without blocking, the ranks that wait at a socket of MeetingPlace::listen(). Drops processes of other users.
+void accept_waiting(const Descriptor& listener, std::deque<Descriptor>& accepted);
 
 }  // namespace rollcall::bootstrap

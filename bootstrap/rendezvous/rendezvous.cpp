@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <thread>
 
 #include <fmt/format.h>
@@ -80,6 +81,7 @@ struct Rendezvous::Implementation {
     std::string text;                     // the text of the invitation
     std::optional<MeetingPlace> meeting;  // where the ranks of this host meet
     Descriptor local;                     // this process waits here for the ranks of its host before its service does
+    std::deque<Descriptor> early;         // ranks that have come there
     std::unique_ptr<Service> root;
     std::unique_ptr<Service> leader;
     std::optional<Member> member;
@@ -93,7 +95,8 @@ ServiceOptions Rendezvous::Implementation::service_options(Identity::Kind kind) 
 }
 
 void Rendezvous::Implementation::find_meeting_place() {
-    meeting.emplace(invitation->key, options.meeting.empty() ? host : fmt::format("{} {}", host, options.meeting));
+    meeting.emplace(invitation->key, options.meeting.empty() ? host : fmt::format("{} {}", host, options.meeting),
+                    MeetingPlace::Patience::within(options.join_timeout));
 }
 
 void Rendezvous::Implementation::start_root() {
@@ -146,6 +149,7 @@ void Rendezvous::Implementation::ask() {
     wipe(given);
     find_meeting_place();
     local.reset();  // its name belongs to the other key
+    early.clear();
 }
 
 void Rendezvous::Implementation::give_up() const {
@@ -166,6 +170,8 @@ void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
 /// Becomes the leader of this host through the root that answers at this port. False, with the reason, if none does. The reason of a
 /// process that answered replaces that of another port where none did.
 bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, std::string& why) {
+    // If the queue stayed full, the ranks of this host would take another name, and another leader.
+    accept_waiting(local, early);
     const auto address = SocketAddress::parse(invitation->address, port);
     std::string unreachable;
     Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable);
@@ -178,7 +184,7 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
             initiate(socket.get(), invitation->key, {Identity::Kind::leader, rank, size}, std::min(until, deadline_after(patience)));
         if (session.peer.kind != Identity::Kind::root) throw Error(ErrorCode::bootstrap, "it is not the root of a job");
         leader = std::make_unique<Service>(service_options(Identity::Kind::leader), std::move(local),
-                                           Service::Leader{std::move(socket), std::move(session)});
+                                           Service::Leader{std::move(socket), std::move(session), std::move(early)});
         return true;
     } catch (const Error& error) {
         why = fmt::format("no rendezvous with rank 0 at {}: {}", address->text(), error.what());

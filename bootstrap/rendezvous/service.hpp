@@ -10,6 +10,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,6 +45,7 @@ class Service {
     struct Leader {
         Descriptor socket;
         Session session;
+        std::deque<Descriptor> early = {};  ///< Ranks that this process has accepted before.
     };
     /// Starts the thread. Throws Error{bootstrap}.
     Service(ServiceOptions options, Descriptor local, Root root);

@@ -42,7 +42,7 @@ Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root
     door_.emplace(poller_, options_.key, options_.self, [this](Descriptor socket, Session session, Door::From from, pid_t process) {
         admit(std::move(socket), std::move(session), from, process);
     });
-    if (local) door_->open(std::move(local), Door::From::host);
+    if (local) door_->open(std::move(local), Door::From::host, leader ? std::move(leader->early) : std::deque<Descriptor>());
     if (root) door_->open(std::move(root->network), Door::From::network);
     if (leader) root_ = add(std::move(leader->socket), std::move(leader->session), true).number;
     // The root reports which ranks are missing. A root that does not know the size yet was made before any rank was asked to come, and has

@@ -35,8 +35,9 @@ constexpr Nanoseconds kShortestRetryNap = 10 * kMillisecond;
 constexpr Nanoseconds kLongestRetryNap = 500 * kMillisecond;
 
 /// The name is no secret, because each side checks the user of the other.
-MeetingPlace place_of_node(const SlurmStep& step) {
-    return MeetingPlace(fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node));
+MeetingPlace place_of_node(const SlurmStep& step, Nanoseconds deadline) {
+    const auto patience = MeetingPlace::Patience::within(deadline == kNever ? kForever : Timeout(deadline - monotonic_now()));
+    return MeetingPlace(fmt::format("rollcall-srun-{}-{}-{}", ::geteuid(), step.id(), step.node), patience);
 }
 
 /// Returns the addresses where the others look for rank 0. A host often knows itself by a loopback address that no other host can use, or
@@ -127,7 +128,7 @@ std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nano
 
 std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
     OpenCredentials open;
-    MeetingPlace place = place_of_node(step);
+    MeetingPlace place = place_of_node(step, deadline);
     std::string failure = "nobody is there";
     const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
         const Descriptor socket = place.connect();
@@ -142,7 +143,7 @@ std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
 
 /// Makes the listener for the other tasks of this node.
 Descriptor listen_for_node(const SlurmStep& step, Nanoseconds deadline) {
-    MeetingPlace place = place_of_node(step);
+    MeetingPlace place = place_of_node(step, deadline);
     bool other_program = false;
     Descriptor listener;
     // Another process may hold a name and admit no rank. Such a name is passed over only after a while.

@@ -1,17 +1,27 @@
 /// \file
 /// Where the ranks of a host meet, and processes that hold such a place already.
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <deque>
+#include <fstream>
+#include <future>
+#include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "bootstrap/poller.hpp"
+#include "bootstrap/rendezvous/door.hpp"
 #include "bootstrap/rendezvous/meeting_place.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
@@ -30,7 +40,7 @@ TEST(Rendezvous, WaitsUntilAnEarlierJobOfTheSameKeyHasLetGoOfTheHost) {
     crew.host_of = [](int rank) { return rank / 2; };
     crew.options.key = Key::random();
     crew.options.invitation_may_be_stale = true;
-    Descriptor earlier = MeetingPlace(*crew.options.key, "host0").listen();
+    Descriptor earlier = MeetingPlace(*crew.options.key, "host0", {}).listen();
     ASSERT_TRUE(earlier);
     std::thread ends([&] {
         std::this_thread::sleep_for(200ms);
@@ -54,7 +64,7 @@ TEST(Rendezvous, OfAHostWhoseNameAnotherUserHasTakenIsAtTheNext) {
     Descriptor others;
     {
         const OtherUser other;
-        others = MeetingPlace(*crew.options.key, "host0").listen();
+        others = MeetingPlace(*crew.options.key, "host0", {}).listen();
     }
     ASSERT_TRUE(others);
     crew.run([&](int, Rendezvous& rendezvous) {
@@ -92,13 +102,13 @@ Descriptor listen_patiently(MeetingPlace& place) {
 TEST(MeetingPlaces, HeldBySomebodyWhoLetsNobodyInArePassedOverByAll) {
     const std::string name = fmt::format("rollcall-test-{}-silent", ::getpid());
     const Descriptor held = hold_name(name + "-0", false);
-    MeetingPlace leader(name);
+    MeetingPlace leader(name, {});
     const Descriptor listener = listen_patiently(leader);
     ASSERT_TRUE(listener);
-    MeetingPlace late(name);
+    MeetingPlace late(name, {});
     EXPECT_TRUE(late.connect());
     // This one listens without connecting first. That is refused, because the process that holds the first name may be about to listen.
-    MeetingPlace hasty(name);
+    MeetingPlace hasty(name, {});
     EXPECT_FALSE(hasty.listen());
 }
 
@@ -107,35 +117,123 @@ TEST(MeetingPlaces, WhoseQueueIsFullArePassedOverOnlyAfterALongTime) {
     const std::string name = fmt::format("rollcall-test-{}-full", ::getpid());
     const Descriptor holder = hold_name(name + "-0", true);
     std::vector<Descriptor> queued;
-    MeetingPlace others(name);
+    MeetingPlace others(name, {});
     while (Descriptor one = others.connect()) queued.push_back(std::move(one));
     EXPECT_GT(queued.size(), 0u);
-    const Nanoseconds silence = 20 * kMillisecond;
-    MeetingPlace place(name, silence);
+    const MeetingPlace::Patience patience{10 * kMillisecond, 200 * kMillisecond};
+    MeetingPlace place(name, patience);
     const Nanoseconds begin = monotonic_now();
     EXPECT_TRUE(listen_patiently(place));
-    EXPECT_GE(monotonic_now() - begin, MeetingPlace::kFullFor * silence) << "a leader that is busy for a moment gets a second one";
+    EXPECT_GE(monotonic_now() - begin, patience.full) << "a leader that is busy for a moment gets a second one";
+}
+
+TEST(MeetingPlaces, ArePassedOverInTimeForTheStartOfTheJob) {
+    const auto names = static_cast<Nanoseconds>(MeetingPlace::kNames);
+    for (const Timeout limit : {Timeout(1s), Timeout(20s), Timeout(60s), kForever}) {
+        const auto patience = MeetingPlace::Patience::within(limit);
+        EXPECT_GT(patience.silent, 0);
+        EXPECT_LE(names * patience.silent, limit.count() / 2);
+        EXPECT_LE(patience.full, limit.count() / 2);
+        EXPECT_LE(patience.full, MeetingPlace::Patience().full);
+    }
 }
 
 TEST(MeetingPlaces, WhoseQueueWasFullAreNotPassedOverOnceTheyLetSomebodyIn) {
     const std::string name = fmt::format("rollcall-test-{}-busy", ::getpid());
     const Descriptor leader = hold_name(name + "-0", true);
     std::vector<Descriptor> queued;
-    const Nanoseconds silence = 5 * kMillisecond;
-    MeetingPlace place(name, silence);
+    const MeetingPlace::Patience patience{5 * kMillisecond, 50 * kMillisecond};
+    MeetingPlace place(name, patience);
     while (Descriptor one = place.connect()) queued.push_back(std::move(one));
     ASSERT_GT(queued.size(), 0u);
-    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * MeetingPlace::kFullFor * silence));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * patience.full));
     ASSERT_TRUE(Descriptor(::accept(leader.get(), nullptr, nullptr)));
     EXPECT_TRUE(place.connect());
     EXPECT_FALSE(place.listen()) << "a second leader";
+}
+
+/// Rank 0 may come late. Until then the queue of the leader must not stay full, or it would be taken for somebody who lets nobody in.
+TEST(MeetingPlaces, OfALeaderHaveRoomBeforeRank0HasCome) {
+    if (::geteuid() != 0) GTEST_SKIP() << "a short queue needs root";
+    // Threads that this thread starts are in its network namespace, too. Rank 0 is not reached there, because all links are down.
+    std::async(std::launch::async, [] {
+        ASSERT_EQ(::unshare(CLONE_NEWNET), 0);
+        constexpr int kQueue = 3;
+        ASSERT_TRUE(std::ofstream("/proc/sys/net/core/somaxconn") << kQueue << std::flush);
+        const Key key = Key::random();
+        const std::string invitation = Invitation{"127.0.0.1", 1, key}.text();
+        std::atomic<bool> ended = false;
+        const Share share = [&](const std::string&) {
+            if (ended) throw Error(ErrorCode::state, "the test is over");
+            return invitation;
+        };
+        auto leader = std::async(std::launch::async, [&] {
+            RendezvousOptions options;
+            options.host = "host1";
+            options.join_timeout = 4 * kLimit;
+            options.invitation_may_be_stale = true;  // so it asks again and again, until the test is over
+            EXPECT_THROW(Rendezvous("a test", 1, 2, share, options), Error);
+        });
+        MeetingPlace place(key, "host1", {});
+        std::vector<Descriptor> ranks;
+        for (const Nanoseconds until = deadline_after(kLimit); ranks.size() < 10 * kQueue && monotonic_now() < until;) {
+            if (Descriptor rank = place.connect())
+                ranks.push_back(std::move(rank));
+            else
+                std::this_thread::sleep_for(1ms);
+        }
+        EXPECT_EQ(ranks.size(), 10 * kQueue);
+        ended = true;
+        leader.get();
+    }).get();
+}
+
+TEST(MeetingPlaces, LetInWhoWasAcceptedEarly) {
+    const std::string name = fmt::format("rollcall-test-{}-early", ::getpid());
+    MeetingPlace place(name, {});
+    Descriptor listener = place.listen();
+    ASSERT_TRUE(listener);
+    std::deque<Descriptor> early;
+    accept_waiting(listener, early);
+    EXPECT_TRUE(early.empty());
+    const Key key = Key::random();
+    std::vector<std::future<void>> ranks;
+    const auto come = [&](int rank) {
+        ranks.push_back(std::async(std::launch::async, [&key, rank, socket = place.connect()] {
+            EXPECT_EQ(initiate(socket.get(), key, {Identity::Kind::rank, rank, 9}, deadline_after(kLimit)).peer.rank, 1);
+        }));
+    };
+    for (int rank = 0; rank < 8; ++rank) come(rank);
+    accept_waiting(listener, early);
+    EXPECT_EQ(early.size(), 8u);
+    come(8);
+    std::set<int> admitted;
+    Poller poller;
+    Door::Limits limits;
+    limits.half_open = 2;  // so some of the early ones wait, too
+    limits.young = deadline_after(kLimit);
+    Door door(
+        poller, key, {Identity::Kind::leader, 1, 9},
+        [&](Descriptor, const Session& session, Door::From, pid_t process) {
+            EXPECT_EQ(process, ::getpid());
+            admitted.insert(session.peer.rank);
+        },
+        limits);
+    door.open(std::move(listener), Door::From::host, std::move(early));
+    for (const Nanoseconds until = deadline_after(kLimit); admitted.size() < 9 && monotonic_now() < until;) {
+        poller.wait(std::min(until, door.tick_at()));
+        if (door.tick_at() <= monotonic_now()) door.tick();
+    }
+    EXPECT_EQ(admitted.size(), 9u);
+    EXPECT_EQ(door.dropped(), 0u);
+    for (auto& rank : ranks) rank.get();
 }
 
 TEST(MeetingPlaces, AllHeldByAnotherUserAreAnErrorThatNamesHim) {
     if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
     const std::string name = fmt::format("rollcall-test-{}-taken", ::getpid());
     std::vector<Descriptor> held;
-    MeetingPlace place(name);
+    MeetingPlace place(name, {});
     for (std::size_t number = 0; number < MeetingPlace::kNames; ++number) {
         EXPECT_FALSE(place.connect());
         EXPECT_TRUE(place.listen()) << number;

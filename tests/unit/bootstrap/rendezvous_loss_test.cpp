@@ -67,7 +67,7 @@ TEST(Rendezvous, TheLossOfALeaderIsThatOfItsHost) {
         if (rank != 3 && rank != 5) return crew.board.share();
         return [&](std::string) {
             const std::string text = crew.board.get();
-            MeetingPlace place(Invitation::parse(text).key, "host1");
+            MeetingPlace place(Invitation::parse(text).key, "host1", {});
             for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until && !place.connect();)
                 std::this_thread::sleep_for(1ms);
             return text;

@@ -302,10 +302,11 @@ void Remote::shell_ended(int status) {
         if (WIFSIGNALED(status)) {
             lose(fmt::format("was lost: its remote shell was killed by {}", describe_signal(WTERMSIG(status))), 128 + WTERMSIG(status));
         } else {
-            // This is the agent's own code, unless it is one of the shell's.
+            // A shell passes on the signal that killed the agent as 128 + n. Other codes are of the shell itself, which lost its host: ssh
+            // has 255, srun and kubectl have 1.
             const int code = WEXITSTATUS(status);
             lose(fmt::format("was lost: its agent or remote shell ended with code {}", code),
-                 code == 0 || code == kSshFailed ? kExitHostLost : code);
+                 code > 128 && code != kSshFailed ? code : kExitHostLost);
         }
         return;
     }

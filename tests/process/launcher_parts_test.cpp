@@ -39,7 +39,10 @@ struct ScriptedHost {
         order.launch_timeout = std::chrono::nanoseconds(seconds(60)).count();
         order.hosts.push_back({0, "a", {{0, 0, 0}}, -1});
         events.said = [this](const Frame& frame) { said.push_back(frame.type); };
-        events.lost = [this](const std::string& how, int) { lost = how; };
+        events.lost = [this](const std::string& how, int code) {
+            lost = how;
+            lost_code = code;
+        };
         events.shell_said = [](const std::string&) {};
         remote.emplace(poller, order, inherited, events);
     }
@@ -47,6 +50,7 @@ struct ScriptedHost {
     Order order;
     std::vector<FrameType> said;
     std::string lost;
+    int lost_code = -1;
     Remote::Events events;
     Poller poller;
     const Inherited inherited;
@@ -74,6 +78,25 @@ TEST(LauncherParts, LastWordsCountBeforeTheEndOfTheRemoteShell) {
     EXPECT_EQ(host.said, (std::vector<FrameType>{FrameType::agent_output, FrameType::agent_finished}));
     EXPECT_EQ(host.lost, "");
     EXPECT_TRUE(remote.over());
+    ::unlink(file.c_str());
+}
+
+/// Remote shells that lose their host have codes of their own. The code of the job says that a host was lost, except where the shell tells
+/// which signal killed the agent.
+TEST(LauncherParts, ALostHostHasOneCodeUnderAllRemoteShells) {
+    const std::string file = fmt::format("{}/rollcall-parts-lost-{}", testing::TempDir(), ::getpid());
+    const auto hello = FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text("a").finish();
+    std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(hello.data()), static_cast<std::streamsize>(hello.size()));
+    for (const auto& [of_shell, of_job] : {std::pair(0, 125), std::pair(1, 125), std::pair(255, 125), std::pair(137, 137)}) {
+        ScriptedHost host(fmt::format("cat {}; exit {}", file, of_shell), seconds(60));
+        Remote& remote = *host.remote;
+        remote.start();
+        int status = 0;
+        ASSERT_EQ(::waitpid(remote.shell(), &status, 0), remote.shell());
+        remote.shell_ended(status);
+        EXPECT_EQ(host.lost, fmt::format("was lost: its agent or remote shell ended with code {}", of_shell));
+        EXPECT_EQ(host.lost_code, of_job) << of_shell;
+    }
     ::unlink(file.c_str());
 }
 

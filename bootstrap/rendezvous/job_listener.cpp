@@ -121,6 +121,7 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
         Waiting waiting(meanwhile, until == kNever ? kAnswer : std::min(kAnswer, Timeout(until - monotonic_now())));
         try {
             const Frame frame = next_frame(connection, FrameType::introduction, waiting);
+            if (!connection.receive()) gone();  // the introduction may be all that is left of it
             FrameReader reader(frame.body);
             other.name = reader.text();
             other.settings = text_of(reader.blob());

@@ -4,8 +4,10 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -109,6 +111,38 @@ TEST(JobListener, GoesOnWaitingAfterStrangers) {
     });
     EXPECT_EQ(listener.accept(kServer, kNothingElse, kMeetingLimit).other().name, "client");
     other.get();
+}
+
+/// It was not its turn yet, and its time was over.
+TEST(JobListener, TakesTheNextJobIfOneHasGivenUpAfterItsIntroduction) {
+    JobListener listener("lo", 0);
+    const Invitation invitation = Invitation::parse(listener.invitation());
+    std::string why;
+    Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), kNever, why);
+    ASSERT_TRUE(socket) << why;
+    Initiator initiator(invitation.key, {Identity::Kind::job, 0, 1});
+    const Hello hello = initiator.hello();
+    ASSERT_EQ(::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+    std::future<JobMeeting> next;
+    // The listener does nothing while this runs, so it finds the answer, the introduction and the end together.
+    const Meanwhile gives_up = [&] {
+        Challenge challenge;
+        if (!socket ||
+            ::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT | MSG_PEEK) != static_cast<ssize_t>(challenge.size()))
+            return;
+        ::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT);
+        const Proof proof = initiator.answer(challenge);
+        ASSERT_EQ(::send(socket.get(), proof.data(), proof.size(), MSG_NOSIGNAL), static_cast<ssize_t>(proof.size()));
+        {
+            Connection gone(std::move(socket), initiator.session(), true);
+            ASSERT_TRUE(gone.post(std::make_shared<const Blob>(
+                FrameWriter(FrameType::introduction).text("gone").blob(std::as_bytes(std::span(kClient.settings))).finish())));
+            ASSERT_TRUE(gone.flushed());
+        }
+        next = meeting_with(listener.invitation(), kClient);
+    };
+    EXPECT_EQ(listener.accept(kServer, gives_up, kMeetingLimit).other().name, "client");
+    next.get();
 }
 
 TEST(JobListener, SaysWhyThereIsNoMeeting) {

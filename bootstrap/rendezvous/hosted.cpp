@@ -71,10 +71,12 @@ std::string host_root() {
     const SocketAddress bound = SocketAddress::of(listener.get());
     const Invitation invitation{bound.address(), bound.port(), Key::random()};
     Descriptor local = MeetingPlace(invitation.key, host_name(), {}).listen();
+    Service::Root root;
+    root.networks.push_back(std::move(listener));
     auto service = std::make_shared<Service>(
         ServiceOptions{
             invitation.key, {Identity::Kind::root, -1, 0}, host_name(), options.join_timeout, options.heartbeat, options.silence},
-        std::move(local), Service::Root{std::move(listener)});
+        std::move(local), std::move(root));
     HostedRoots::all().add({invitation.key, std::move(service)});
     return invitation.text();
 }

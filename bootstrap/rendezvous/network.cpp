@@ -106,8 +106,9 @@ std::optional<SocketAddress> SocketAddress::parse(const std::string& address, st
     return std::nullopt;
 }
 
-SocketAddress SocketAddress::resolve(const std::string& name, std::uint16_t port) {
-    if (auto numeric = parse(name, port)) return *numeric;
+std::vector<SocketAddress> SocketAddress::resolve(const std::string& name, std::uint16_t port) {
+    if (auto numeric = parse(name, port)) return {*numeric};
+    std::vector<SocketAddress> results;
     addrinfo hints{};
     hints.ai_socktype = SOCK_STREAM;
     addrinfo* raw = nullptr;
@@ -118,9 +119,11 @@ SocketAddress SocketAddress::resolve(const std::string& name, std::uint16_t port
         SocketAddress found;
         std::memcpy(&found.storage_, entry->ai_addr, entry->ai_addrlen);
         found.length_ = entry->ai_addrlen;
-        auto result = parse(found.address(), port);
-        if (result) return *result;
+        const auto result = parse(found.address(), port);
+        const auto is_same = [&](const SocketAddress& known) { return result && known.address() == result->address(); };
+        if (result && std::none_of(results.begin(), results.end(), is_same)) results.push_back(*result);
     }
+    if (!results.empty()) return results;
     throw Error(ErrorCode::bootstrap, fmt::format("the host name {} has no address: {}", name,
                                                   code != 0 ? ::gai_strerror(code) : "it has no address of IPv4 or IPv6"));
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -24,8 +25,9 @@ class SocketAddress {
   public:
     /// Reads a numeric address. Returns nothing if the text is something else.
     static std::optional<SocketAddress> parse(const std::string& address, std::uint16_t port);
-    /// The first address that a host name (or a numeric address) stands for. Throws Error{bootstrap}.
-    static SocketAddress resolve(const std::string& name, std::uint16_t port);
+    /// All addresses that a host name (or a numeric address) stands for, the preferred one first. There is at least one. Throws
+    /// Error{bootstrap}.
+    static std::vector<SocketAddress> resolve(const std::string& name, std::uint16_t port);
     /// Returns the address that a socket is bound to.
     static SocketAddress of(int socket);
 

@@ -100,25 +100,32 @@ void Rendezvous::Implementation::find_meeting_place() {
 }
 
 void Rendezvous::Implementation::start_root() {
-    const std::string own = options.address.empty() ? address_in_use(options.net) : options.address;
-    const auto address = SocketAddress::parse(own, options.port);
-    if (!address) throw Error(ErrorCode::bootstrap, fmt::format("{}: {} is not an address to listen at", who(), options.address));
-    Descriptor listener;
-    for (std::size_t tried = 0; !listener; ++tried) {
-        const std::uint16_t port = tried == 0 ? options.port : options.more_ports[tried - 1];
-        try {
-            listener = listen_at(*SocketAddress::parse(own, port), options.port_advice);
-        } catch (const Error&) {
-            if (tried == options.more_ports.size()) throw;
+    if (options.addresses.empty()) options.addresses = {address_in_use(options.net)};
+    std::vector<std::uint16_t> ports{options.port};
+    ports.insert(ports.end(), options.more_ports.begin(), options.more_ports.end());
+    Service::Root sockets;
+    std::optional<Error> failure;
+    for (const std::string& own : options.addresses) {
+        if (!SocketAddress::parse(own, 0))
+            throw Error(ErrorCode::bootstrap, fmt::format("{}: {} is not an address to listen at", who(), own));
+        // At another address another port may be free. The others try all ports at all addresses.
+        for (const std::uint16_t port : ports) {
+            try {
+                sockets.networks.push_back(listen_at(*SocketAddress::parse(own, port), options.port_advice));
+                break;
+            } catch (const Error& error) {
+                failure = error;
+            }
         }
     }
-    const SocketAddress bound = SocketAddress::of(listener.get());
+    if (sockets.networks.empty()) throw *failure;
+    const SocketAddress bound = SocketAddress::of(sockets.networks.front().get());
     invitation.emplace(Invitation{bound.address(), bound.port(), options.key ? *options.key : Key::random()});
     text = invitation->text();
     // Another rank of this host may have been quicker. Then that one leads here.
     find_meeting_place();
     Descriptor waiting = meeting->listen();
-    root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), Service::Root{std::move(listener)});
+    root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), std::move(sockets));
     rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
 }
 
@@ -140,6 +147,7 @@ void Rendezvous::Implementation::ask() {
         throw Error(ErrorCode::bootstrap,
                     fmt::format("{}: {} passed on {} characters that are not an invitation", who(), starter, given.size()));
     }
+    const std::optional<Invitation> last = invitation;
     try {
         invitation = Invitation::parse(given);
     } catch (const Error& error) {
@@ -147,6 +155,8 @@ void Rendezvous::Implementation::ask() {
     }
     text.swap(given);
     wipe(given);
+    // Rank 0 may have several addresses. The ranks of this host go on meeting at the same place.
+    if (last && std::ranges::equal(last->key.bytes(), invitation->key.bytes())) return;
     find_meeting_place();
     local.reset();  // its name belongs to the other key
     early.clear();

@@ -28,8 +28,8 @@ using Share = std::function<std::string(std::string mine)>;
 
 struct RendezvousOptions {
     Timeout join_timeout = std::chrono::seconds(60);  ///< From the construction until all ranks have come.
-    std::string net;                                  ///< ROLLCALL_NET: on which interface rank 0 listens, if `address` is empty.
-    std::string address;                              ///< The numeric address where rank 0 listens, if the starter dictates it.
+    std::string net;                                  ///< ROLLCALL_NET: on which interface rank 0 listens, if `addresses` is empty.
+    std::vector<std::string> addresses;               ///< The numeric addresses where rank 0 listens, if the starter dictates them.
     std::uint16_t port = 0;                           ///< 0: any.
     std::vector<std::uint16_t> more_ports;            ///< Rank 0 uses the first free one of `port` and these; the others try all.
     /// The invitation of a root that already exists. If it is given, rank 0 makes no root, and the starter is not asked to pass an

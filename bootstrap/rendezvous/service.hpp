@@ -15,6 +15,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <sys/types.h>
 #include <unistd.h>
@@ -35,12 +36,12 @@ struct ServiceOptions {
     std::string absence_advice = {};             ///< A clause that says why ranks may be missing.
 };
 
-/// A root listens at `network`, where leaders connect. A leader has a connection to the root. Ranks of this host connect at `local`; a root
-/// has none if another process leads its host. One thread at a time may use it. Any thread may call announce() and finish().
+/// A root listens at `networks`, where leaders connect. A leader has a connection to the root. Ranks of this host connect at `local`; a
+/// root has none if another process leads its host. One thread at a time may use it. Any thread may call announce() and finish().
 class Service {
   public:
     struct Root {
-        Descriptor network;
+        std::vector<Descriptor> networks;
     };
     struct Leader {
         Descriptor socket;

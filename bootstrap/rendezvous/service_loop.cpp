@@ -43,7 +43,9 @@ Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root
         admit(std::move(socket), std::move(session), from, process);
     });
     if (local) door_->open(std::move(local), Door::From::host, leader ? std::move(leader->early) : std::deque<Descriptor>());
-    if (root) door_->open(std::move(root->network), Door::From::network);
+    if (root) {
+        for (Descriptor& network : root->networks) door_->open(std::move(network), Door::From::network);
+    }
     if (leader) root_ = add(std::move(leader->socket), std::move(leader->session), true).number;
     // The root reports which ranks are missing. A root that does not know the size yet was made before any rank was asked to come, and has
     // no deadline.

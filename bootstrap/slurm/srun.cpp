@@ -46,9 +46,10 @@ std::vector<std::string> own_addresses(const SlurmStep& step, const std::string&
     std::vector<std::string> addresses;
     bool reachable = false;
     const auto add = [&](const std::string& host) {
-        const SocketAddress found = SocketAddress::resolve(host, 0);
-        reachable = reachable || (!found.loopback() && is_of_this_host(found));
-        if (std::find(addresses.begin(), addresses.end(), found.address()) == addresses.end()) addresses.push_back(found.address());
+        for (const SocketAddress& found : SocketAddress::resolve(host, 0)) {
+            reachable = reachable || (!found.loopback() && is_of_this_host(found));
+            if (std::find(addresses.begin(), addresses.end(), found.address()) == addresses.end()) addresses.push_back(found.address());
+        }
     };
     for (const std::string& host : step.first_host) {
         try {
@@ -68,7 +69,7 @@ std::vector<Descriptor> listen_at_ports(const SlurmStep& step, const std::string
         bool listens = false;
         for (int attempt = 0; attempt < kSlurmPorts && !listens; ++attempt) {
             try {
-                listeners.push_back(listen_at(SocketAddress::resolve(address, slurm_port(step, attempt)), ""));
+                listeners.push_back(listen_at(*SocketAddress::parse(address, slurm_port(step, attempt)), ""));
                 listens = true;
             } catch (const Error& error) {  // the port is taken, or the address belongs to another host
                 failure = error.what();
@@ -92,11 +93,10 @@ std::optional<std::string> keep_trying(Nanoseconds deadline, const Attempt& atte
 
 std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nanoseconds deadline) {
     std::string failure;
-    const auto try_host = [&](const std::string& host) -> std::optional<std::string> {
-        const std::string known_as = SocketAddress::resolve(host, 0).address();  // once, because a slow resolver would take the whole time
+    const auto try_address = [&](const std::string& known_as) -> std::optional<std::string> {
         for (int attempt = 0; attempt < kSlurmPorts && monotonic_now() < deadline; ++attempt) {
             const Nanoseconds until = std::min(deadline, monotonic_now() + kAttemptPatience);
-            const auto address = SocketAddress::resolve(known_as, slurm_port(step, attempt));
+            const auto address = *SocketAddress::parse(known_as, slurm_port(step, attempt));
             std::string why;
             if (const Descriptor socket = connect_to(address, until, why)) {
                 if (auto text = ask_for_handout(socket.get(), step.id(), step.node, credentials, until, why)) return text;
@@ -111,7 +111,9 @@ std::string ask_first_node(const SlurmStep& step, Credentials& credentials, Nano
     const auto text = keep_trying(deadline, [&]() -> std::optional<std::string> {
         for (const std::string& host : step.first_host) {
             try {
-                if (auto got = try_host(host)) return got;
+                for (const SocketAddress& known_as : SocketAddress::resolve(host, 0)) {
+                    if (auto got = try_address(known_as.address())) return got;
+                }
             } catch (const Error& error) {  // only Slurm knows the name, or munged is gone
                 failure = error.what();
             }

@@ -1,5 +1,6 @@
 #include "bootstrap/starters/torchrun.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <thread>
@@ -46,42 +47,48 @@ bool asks_for_loopback(const std::string& name) {
     return name == "localhost" && !here.empty() && here == environment("WORLD_SIZE");
 }
 
-SocketAddress address_of_master(const std::string& name) {
-    SocketAddress address;
+std::vector<SocketAddress> addresses_of_master(const std::string& name) {
+    std::vector<SocketAddress> addresses;
     try {
-        address = SocketAddress::resolve(name, 1);
+        addresses = SocketAddress::resolve(name, 1);
     } catch (const Error& error) {
         throw Error(error.code(), fmt::format("MASTER_ADDR={}: {}", name, error.what()));
     }
-    if (address.wildcard()) {
+    if (std::any_of(addresses.begin(), addresses.end(), [](const SocketAddress& address) { return address.wildcard(); })) {
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("MASTER_ADDR={} stands for every address, but rank 0 listens at only one: set it to the name of rank 0's "
                                 "host, or to 127.0.0.1 if all ranks are on one host",
                                 name));
     }
-    return address;
+    return addresses;
 }
 
-/// Returns the address where rank 0 listens, or why the name has none. Many systems know their own name as a loopback address, and a name
+/// Returns the addresses where rank 0 listens, or why the name has none. Many systems know their own name as a loopback address, and a name
 /// may stand for an address that is translated on the way to this host. The other ranks of rank 0's host may not know the name, too.
-std::string listening_address(const std::string& name, const std::string& net, std::string& why_not) {
+std::vector<std::string> listening_addresses(const std::string& name, const std::string& net, std::string& why_not) {
     std::string reason;
     try {
-        const SocketAddress meant = address_of_master(name);
-        if (meant.loopback() ? asks_for_loopback(name) : is_of_this_host(meant)) return meant.address();
-        reason = fmt::format("MASTER_ADDR={} is {}, at which other hosts do not reach this one", name, meant.address());
+        // A name may stand for an address of IPv4 and one of IPv6, or for all addresses of this host. Others may know only some of them.
+        std::vector<std::string> usable;
+        for (const SocketAddress& meant : addresses_of_master(name)) {
+            if (is_of_this_host(meant) && (!meant.loopback() || asks_for_loopback(name))) usable.push_back(meant.address());
+            reason = fmt::format("MASTER_ADDR={} is {}, at which other hosts do not reach this one", name, meant.address());
+        }
+        if (!usable.empty()) return usable;
     } catch (const Error& error) {
         if (error.code() == ErrorCode::invalid_argument) throw;
         reason = why_not = error.what();
     }
     std::string address = address_in_use(net);
     rendezvous_log(LogLevel::debug, "{}: rank 0 listens at {}", reason, address);
-    return address;
+    return {address};
 }
 
-/// Returns the address where the other ranks look for rank 0. If it is a loopback address, rank 0 is on this host.
-std::string address_of_rank_0(const std::string& name, const std::string& net) {
-    const SocketAddress meant = address_of_master(name);
+/// Returns the address where another rank looks for rank 0, in its attempt of this number. The attempts take all addresses of the name in
+/// turn. If one is a loopback address, rank 0 is on this host.
+std::string address_of_rank_0(const std::string& name, const std::string& net, std::size_t attempt) {
+    const auto all = addresses_of_master(name);
+    const SocketAddress& meant = all[attempt % all.size()];
     return meant.loopback() && !asks_for_loopback(name) ? address_in_use(net) : meant.address();
 }
 
@@ -125,16 +132,17 @@ std::unique_ptr<Bootstrap> join_torchrun() {
     options.invitation_may_be_stale = true;  // the process that answers there may still belong to the job before this one
     if (rank == 0) {
         std::string why_not;
-        options.address = listening_address(name, settings.net, why_not);
+        options.addresses = listening_addresses(name, settings.net, why_not);
         if (!why_not.empty()) options.absence_advice += "; " + why_not;
     }
 
     const Nanoseconds until = deadline_after(options.join_timeout);
+    std::size_t attempt = 0;
     const Share share = [&](std::string mine) {
         if (!mine.empty()) return mine;
         for (;;) {
             try {
-                return Invitation{address_of_rank_0(name, settings.net), options.port, key}.text();
+                return Invitation{address_of_rank_0(name, settings.net, attempt++), options.port, key}.text();
             } catch (const Error& error) {
                 if (error.code() == ErrorCode::invalid_argument || monotonic_now() >= until) throw;
                 std::this_thread::sleep_for(kResolvePause);

@@ -77,6 +77,34 @@ TEST(Rendezvous, TakesAnotherPortWhereOneIsTaken) {
     crew.expect_no_errors();
 }
 
+/// As a name of two networks, of which the others reach only one. They try the addresses in turn.
+TEST(Rendezvous, ListensAtAllAddressesOfRank0) {
+    const Key key = Key::random();
+    Crew crew(4);
+    crew.options.key = key;
+    crew.options.addresses = {"127.0.0.1", "127.0.0.2"};
+    crew.options.invitation_may_be_stale = true;
+    std::uint16_t port = 0;
+    {
+        const Descriptor closed_again = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
+        port = SocketAddress::of(closed_again.get()).port();
+    }
+    crew.options.port = port;
+    crew.host_of = [](int rank) { return rank / 2; };
+    crew.share_of = [&](int) -> Share {
+        return [&, attempt = 0](std::string mine) mutable {
+            if (!mine.empty()) return mine;
+            return Invitation{attempt++ % 2 == 0 ? "127.0.0.3" : "127.0.0.2", port, key}.text();
+        };
+    };
+    crew.run([&](int, Rendezvous& rendezvous) {
+        EXPECT_EQ(rendezvous.place().hosts, 2);
+        rendezvous.barrier({}, kLimit);
+        rendezvous.leave();
+    });
+    crew.expect_no_errors();
+}
+
 TEST(Rendezvous, ARankThatLeavesInGoodOrderIsNoNews) {
     Crew crew(4);
     crew.host_of = [](int rank) { return rank / 2; };

@@ -88,6 +88,12 @@ int Outlet::check_file() const {
     return copy < 0 || ::close(copy) == 0 || errno == EINTR ? 0 : errno;
 }
 
+int Outlet::close_file() {
+    descriptor_ = -1;
+    const int file = own_.release();
+    return file < 0 || ::close(file) == 0 || errno == EINTR ? 0 : errno;
+}
+
 void Outlet::close() {
     waiting_.clear();
     written_ = 0;

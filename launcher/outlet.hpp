@@ -32,6 +32,8 @@ class Outlet {
     /// Returns the errno that closing a file would give, or 0. Some file systems (NFS) write only then, and only then say that they are
     /// full.
     int check_file() const;
+    /// Closes a file, in which all bytes are written. Returns the errno of a failure, or 0.
+    int close_file();
     /// Drops the bytes that are not written.
     void close();
 

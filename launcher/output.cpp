@@ -9,11 +9,11 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <limits>
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "launcher/lines.hpp"
 #include "launcher/outlet.hpp"
 #include "launcher/output_directory.hpp"
 
@@ -32,25 +32,6 @@ constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 
 /// Told as what has been taken of a stream, it says that nobody reads the stream any more.
 constexpr std::size_t kNoReader = std::numeric_limits<std::int64_t>::max();
-
-/// Returns, for example, "14:03:07.250 ".
-std::string time_of_day() {
-    timespec now{};
-    ::clock_gettime(CLOCK_REALTIME, &now);
-    tm local{};
-    ::localtime_r(&now.tv_sec, &local);
-    return fmt::format("{:02}:{:02}:{:02}.{:03} ", local.tm_hour, local.tm_min, local.tm_sec, now.tv_nsec / 1'000'000);
-}
-
-/// The length of what is finished: lines, and pieces of a line that a carriage return ends (a progress bar). Whether a carriage return at
-/// the very end belongs to a newline is not known yet.
-std::size_t finished_part(std::string_view held) {
-    auto end = held.find_last_of("\r\n");
-    if (end != std::string_view::npos && end + 1 == held.size() && held.back() == '\r') {
-        end = end == 0 ? std::string_view::npos : held.find_last_of("\r\n", end - 1);
-    }
-    return end == std::string_view::npos ? 0 : end + 1;
-}
 
 }  // namespace
 
@@ -268,6 +249,11 @@ void Output::pump(Source& source, bool all) {
         sink.owner = nullptr;
         pump_others(sink);
     }
+    // A file has one source. Many jobs have more ranks than this process may have open files.
+    const bool is_file = &sink != out_ && &sink != error_;
+    if (is_file && !sink.broken && !source.open() && source.unread.empty()) {
+        if (const int error = sink.outlet.close_file()) broken(sink, error);
+    }
 }
 
 void Output::pump_others(Sink& sink) {
@@ -326,7 +312,10 @@ void Output::broken(Sink& sink, int error) {
     sink.drops = error != EPIPE;
     if (sink.drops && failure_.empty()) {
         failure_ = &sink != out_ && &sink != error_
-                       ? fmt::format("a file in '{}' cannot be written: {}", directory_, std::strerror(error))
+                       ? fmt::format("a file in '{}' cannot be written: {}{}", directory_, std::strerror(error),
+                                     error == EMFILE ? "; raise the limit of open files (ulimit -n) of the launcher: "
+                                                       "--output-directory takes two for each rank that runs"
+                                                     : "")
                        : fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
     }
     for (const auto& source : sources_) {

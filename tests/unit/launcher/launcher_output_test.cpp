@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -180,6 +183,41 @@ class EndlessWriter {
     bool was_told_ = false;
     std::thread thread_;
 };
+
+/// A job may have far more ranks in the course of its time than this process may have open files.
+TEST(LauncherFiles, AreOpenOnlyWhileTheirRankWrites) {
+    const auto directory = std::filesystem::path(testing::TempDir()) / fmt::format("rollcall-files-{}", ::getpid());
+    const auto open_files = [] {
+        const std::filesystem::directory_iterator all("/proc/self/fd");
+        return std::distance(begin(all), end(all));
+    };
+    const Descriptor null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+    Poller poller;
+    Output output(poller, null.get(), null.get(), Output::Beginning(), directory.string(), [](int, bool, std::size_t) {});
+    const auto before = open_files();
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    output.add(0, false, Descriptor(ends[0]));
+    Descriptor writer(ends[1]);
+    output.feed(1, false, "line\nrest");
+    output.feed(1, true, {});
+    EXPECT_EQ(open_files(), before + 4);  // both ends of the pipe, its file, and the one of rank 1 that has not ended
+    output.feed(1, false, {});
+    ASSERT_EQ(::write(writer.get(), "here", 4), 4);
+    writer.reset();
+    for (const Nanoseconds until = deadline_after(std::chrono::seconds(20)); !output.idle() && monotonic_now() < until;) poller.wait(until);
+    EXPECT_EQ(open_files(), before);
+    output.check_files();
+    EXPECT_EQ(output.failure(), "");
+    const auto text = [&](const char* name) {
+        std::ifstream file(directory / name);
+        return std::string(std::istreambuf_iterator<char>(file), {});
+    };
+    EXPECT_EQ(text("rank.0.out"), "here");
+    EXPECT_EQ(text("rank.1.out"), "line\nrest");
+    EXPECT_TRUE(std::filesystem::exists(directory / "rank.1.err"));
+    std::filesystem::remove_all(directory);
+}
 
 TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepTheOutputOpen) {
     const Descriptor nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));

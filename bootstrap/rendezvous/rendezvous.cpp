@@ -131,8 +131,7 @@ void Rendezvous::Implementation::start_root() {
 
 /// The others may already be in a collective call of the starter, which ends only when rank 0 takes part in it.
 void Rendezvous::Implementation::share_failure(const char* sentence) const {
-    // If the invitation may be stale, a rank could not tell whether the failure is of this job or of an earlier one. And then no rank waits
-    // in a collective call.
+    // An invitation that may be stale is not passed on in a collective call, and no rank could tell of which job the failure is.
     if (options.invitation_may_be_stale) return;
     try {
         share(failed_invitation(sentence));
@@ -186,7 +185,8 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
     std::string unreachable;
     Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable);
     if (!socket) {
-        if (why.empty()) why = fmt::format("rank 0 has not come: {}", unreachable);
+        const std::string advice = options.address_advice.empty() ? "; " + advice_about(*address) : "";
+        if (why.empty()) why = fmt::format("rank 0 has not come: {}{}", unreachable, advice);
         return false;
     }
     try {

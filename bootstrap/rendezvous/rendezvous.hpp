@@ -35,12 +35,12 @@ struct RendezvousOptions {
     /// The invitation of a root that already exists. If it is given, rank 0 makes no root, and the starter is not asked to pass an
     /// invitation.
     std::string invitation;
-    std::string port_advice;               ///< A clause that says what to do if `port` is taken.
-    std::string address_advice;            ///< A clause that says where the address of rank 0 comes from, for a rank that does not find it.
-    std::string absence_advice;            ///< A clause that says why ranks may be missing, for the error of rank 0.
-    std::string meeting;                   ///< Ranks of a host whose texts here differ do not meet, even if they have the same key.
-    std::optional<Key> key;                ///< If the starter dictates it; otherwise rank 0 makes one.
-    bool invitation_may_be_stale = false;  ///< Whether to ask for the invitation again while there is no answer at it.
+    std::string port_advice;     ///< A clause that says what to do if `port` is taken.
+    std::string address_advice;  ///< A clause that says where rank 0's address comes from. Empty: one says what ROLLCALL_NET does.
+    std::string absence_advice;  ///< A clause that says why ranks may be missing, for the error of rank 0.
+    std::string meeting;         ///< Ranks of a host whose texts here differ do not meet, even if they have the same key.
+    std::optional<Key> key;      ///< If the starter dictates it; otherwise rank 0 makes one.
+    bool invitation_may_be_stale = false;         ///< Whether to ask for the invitation again while there is no answer at it.
     Timeout heartbeat = std::chrono::seconds(1);  ///< Between leaders and rank 0.
     Timeout silence = std::chrono::seconds(10);   ///< After this silence a host counts as lost; 0: never.
     std::string host;  ///< This host's name; empty: the system's. Ranks whose hosts have different names never share a leader.

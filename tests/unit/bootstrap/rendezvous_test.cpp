@@ -177,7 +177,11 @@ TEST(Rendezvous, WithoutRank0TheOthersSayWhereItShouldBe) {
             EXPECT_EQ(error->code(), ErrorCode::timeout) << error->what();
             EXPECT_TRUE(contains(error->what(), "rank 0"));
             EXPECT_TRUE(contains(error->what(), address.text()));
-            if (contains(error->what(), "Connection refused")) ++refused;
+            if (contains(error->what(), "Connection refused")) {
+                ++refused;
+                EXPECT_TRUE(contains(error->what(), "loopback"));
+                EXPECT_TRUE(contains(error->what(), "set ROLLCALL_NET there"));
+            }
         }
         if (!listens) {
             EXPECT_GT(refused, 0);
@@ -227,6 +231,13 @@ TEST(Rendezvous, AnInvitationOfAnEarlierJobIsAskedForAgain) {
         rendezvous.leave();
     });
     crew.expect_no_errors();
+}
+
+TEST(Rendezvous, WhatCanBeDoneDependsOnWhereRank0Is) {
+    EXPECT_TRUE(contains(advice_about(*SocketAddress::parse("127.0.1.1", 1)), "only its own host reaches"));
+    EXPECT_TRUE(contains(advice_about(*SocketAddress::parse("::1", 1)), "only its own host reaches"));
+    EXPECT_EQ(advice_about(*SocketAddress::parse("172.17.0.1", 1)),
+              "if rank 0 runs, set ROLLCALL_NET on its host to an interface that this host reaches");
 }
 
 /// As an RDMA port without IPoIB, which ROLLCALL_NET names for the data.

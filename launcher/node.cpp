@@ -20,6 +20,7 @@
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/host_name.hpp"
+#include "foundation/process_limit.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/program.hpp"
 #include "launcher/rank_input.hpp"
@@ -39,9 +40,8 @@ constexpr Nanoseconds kOutputClosedBeforeDeath = 200 * kMillisecond;
 constexpr int kKeptDescriptors = 8;
 
 [[noreturn]] void cannot(const std::string& what) {
-    const char* const advice = errno == EMFILE   ? "; raise the limit of open files (ulimit -n): a rank takes five"
-                               : errno == EAGAIN ? "; raise the limit of processes (ulimit -u)"
-                                                 : "";
+    const char* const advice =
+        errno == EMFILE ? "; raise the limit of open files (ulimit -n): a rank takes five" : process_limit_advice(errno);
     throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, std::strerror(errno), advice));
 }
 

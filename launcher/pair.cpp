@@ -22,6 +22,7 @@
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/process_limit.hpp"
 #include "foundation/units.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/leftovers.hpp"
@@ -158,7 +159,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
 
     const pid_t process = ::fork();
     if (process < 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}{}", std::strerror(errno), process_limit_advice(errno)));
     }
     if (process == 0) {
         commands.reset();

@@ -21,6 +21,7 @@
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/host_name.hpp"
+#include "foundation/process_limit.hpp"
 #include "foundation/units.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/node.hpp"
@@ -182,7 +183,8 @@ void Remote::start() {
         [[maybe_unused]] const auto ignored = ::write(its_start_error.get(), &why, sizeof why);
         ::_exit(kExitNotFound);
     }
-    if (child < 0) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}", std::strerror(errno)));
+    if (child < 0)
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}{}", std::strerror(errno), process_limit_advice(errno)));
     ::setpgid(child, child);
     shell_ = child;
     link_ = std::make_unique<Link>(

@@ -1,6 +1,7 @@
 #include "bootstrap/rendezvous/service.hpp"
 
 #include <exception>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -8,6 +9,7 @@
 
 #include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/service_loop.hpp"
+#include "foundation/process_limit.hpp"
 #include "foundation/signals_blocked.hpp"
 
 namespace rollcall::bootstrap {
@@ -31,7 +33,9 @@ void Service::start() {
             finished_ = true;
         });
     } catch (const std::exception& error) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the thread that serves the rendezvous cannot be started: {}", error.what()));
+        const auto* const refusal = dynamic_cast<const std::system_error*>(&error);
+        throw Error(ErrorCode::bootstrap, fmt::format("the thread that serves the rendezvous cannot be started: {}{}", error.what(),
+                                                      refusal != nullptr ? process_limit_advice(refusal->code().value()) : ""));
     }
 }
 

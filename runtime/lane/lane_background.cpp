@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "foundation/process_limit.hpp"
 #include "foundation/signals_blocked.hpp"
 #include "runtime/lane/lane.hpp"
 #include "runtime/lane/store_then_look.hpp"
@@ -44,9 +45,9 @@ void Lane::start_background() {
     try {
         thread_ = std::thread([this] { background(); });
     } catch (const std::system_error& error) {
-        throw Error(ErrorCode::state, fmt::format("the background thread cannot be started: {}; raise the limit of processes (ulimit -u), "
-                                                  "or set ROLLCALL_PROGRESS=host",
-                                                  error.code().message()));
+        throw Error(ErrorCode::state,
+                    fmt::format("the background thread cannot be started: {}{}; with ROLLCALL_PROGRESS=host there is none",
+                                error.code().message(), process_limit_advice(error.code().value())));
     }
 }
 

@@ -147,7 +147,7 @@ TEST(Background, WithoutThreadsIsAnErrorThatSaysSo) {
             const LaneUnderTest test(with_background());
             ::_exit(kHasThread);
         } catch (const Error& error) {
-            const bool names_it = std::string_view(error.what()).find("(ulimit -u)") != std::string_view::npos;
+            const bool names_it = std::string_view(error.what()).find("(ulimit -u, or pids.max") != std::string_view::npos;
             ::_exit(error.code() == ErrorCode::state && names_it ? kSaysSo : kSaysOtherwise);
         } catch (...) {
             ::_exit(kSaysOtherwise);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string_view>
 
@@ -127,6 +128,19 @@ std::optional<Allocation> find_allocation() {
         return of_pairs("Grid Engine", "PE_HOSTFILE", file, true);
     }
     return std::nullopt;
+}
+
+std::string agent_in_allocation(const std::vector<Host>& hosts) {
+    std::set<std::string> names;
+    try {
+        const auto allocation = find_allocation();
+        if (!allocation || allocation->agent.empty()) return {};
+        for (const Host& host : allocation->hosts) names.insert(host.name);
+        const bool all = std::all_of(hosts.begin(), hosts.end(), [&](const Host& host) { return names.contains(host.name); });
+        return all ? allocation->agent : "";
+    } catch (const Error&) {  // the user has named hosts, so that it need not be read
+        return {};
+    }
 }
 
 }  // namespace rollcall::launcher

@@ -26,4 +26,7 @@ struct Allocation {
 /// Throws Error{invalid_argument}, which names the variable, if a value cannot be understood.
 std::optional<Allocation> find_allocation();
 
+/// The remote shell of the allocation in which all these hosts are. Empty if there is none, or if it cannot be read.
+std::string agent_in_allocation(const std::vector<Host>& hosts);
+
 }  // namespace rollcall::launcher

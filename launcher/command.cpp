@@ -164,6 +164,8 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
             // A single host takes any number of ranks, as this host does outside of allocations.
             options.oversubscribe = options.oversubscribe || options.hosts.size() == 1;
         }
+    } else if (options.agent.empty()) {
+        options.agent = agent_in_allocation(options.hosts);
     }
     options.per_node = parse_number("--per-node", words.per_node, 1);
     if (options.per_node && options.hosts.empty()) refuse("--per-node needs --hosts or --hostfile");
@@ -251,7 +253,8 @@ Options stand before the program. What follows the program belongs to it, up to 
 the first program are for all programs; after a `:` they are for that program.
 
 In an allocation of Slurm, PBS, LSF or Grid Engine, the job runs on the hosts of the allocation, unless --hosts or --hostfile
-names others; `--hosts localhost:4` runs 4 processes here. `--agent srun` starts agents by srun, in an allocation of Slurm.
+names others; `--hosts localhost:4` runs 4 processes here. Where all
+hosts are of an allocation of Slurm, agents are started by srun, elsewhere by ssh; --agent decides otherwise.
 
 Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
 many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each
@@ -304,7 +307,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_flag("--display-map", words->display_map, "Before the processes start, say which one runs where");
     run_command->add_option("--agent", words->agent, "The remote shell; {host} stands for the host")
         ->type_name("ssh|srun|COMMAND")
-        ->default_str("ssh; srun in an allocation of Slurm");
+        ->default_str("ssh; srun on hosts of an allocation of Slurm");
     run_command
         ->add_option("--fanout", words->fanout, "Let agents start each other in a tree of this width; flat: this command starts all agents")
         ->type_name("N|flat")

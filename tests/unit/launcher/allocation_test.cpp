@@ -68,6 +68,20 @@ TEST_F(Allocations, OfSlurm) {
     EXPECT_TRUE(contains(said({{"SLURM_JOB_NODELIST", "a"}, {"SLURM_TASKS_PER_NODE", "1(x999999999)"}}), "too many hosts"));
 }
 
+TEST_F(Allocations, GiveTheirRemoteShellToHostsThatAreNamed) {
+    const auto shell = [](const char* list) { return agent_in_allocation(parse_hosts(list)); };
+    EXPECT_EQ(shell("n1,n2"), "");
+    found({{"SLURM_JOB_NODELIST", "n[1-3]"}, {"SLURM_JOB_CPUS_PER_NODE", "2(x3)"}});
+    EXPECT_EQ(shell("n1:4,n3"), kSrun);
+    EXPECT_EQ(shell("n1,n4"), "");
+    EXPECT_EQ(shell("anna@n1"), "");
+    EXPECT_EQ(shell("localhost:4"), "");
+    ::setenv("SLURM_JOB_CPUS_PER_NODE", "many", 1);
+    EXPECT_EQ(shell("n1"), "") << "the allocation cannot be read, and need not be";
+    found({{"LSB_MCPU_HOSTS", "a 4 b 2"}});
+    EXPECT_EQ(shell("a"), "");
+}
+
 /// In the environment of a task, SLURM_TASKS_PER_NODE is about the step, but the nodes are those of the job.
 TEST_F(Allocations, OfSlurmInsideAStep) {
     std::map<std::string, std::string> step{{"SLURM_JOB_NODELIST", "a,b"},

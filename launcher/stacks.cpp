@@ -8,15 +8,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <string>
 
+#include "foundation/process_limit.hpp"
 #include "launcher/spawn.hpp"
 
 namespace rollcall::launcher {
 
-pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks) {
+pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks, std::string& why_not) {
     const Found gdb = find_program("gdb", own_environment());
-    if (gdb.error != 0) return -1;
+    if (gdb.error != 0) {
+        why_not = "has no gdb in PATH";
+        return -1;
+    }
     const auto count = std::min(ranks.size(), kMostTraced);
     std::string script;
     for (std::size_t i = 0; i < count; ++i) {
@@ -28,6 +34,7 @@ pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks) {
     if (count < ranks.size()) script += fmt::format("echo '--- and {} more ranks on this host'\n", ranks.size() - count);
     const pid_t guard = ::getpid();
     const pid_t child = ::fork();
+    if (child < 0) why_not = fmt::format("cannot start gdb: {}{}", std::strerror(errno), process_limit_advice(errno));
     if (child != 0) return child;
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

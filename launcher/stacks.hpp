@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -14,7 +15,8 @@ namespace rollcall::launcher {
 inline constexpr std::size_t kMostTraced = 8;
 
 /// Starts a process that lets gdb write the stacks of these ranks to standard error, one after the other, and then
-/// ends. Returns the id of the process, or -1 if there is no gdb in PATH.
-pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks);
+/// ends. Returns the id of the process. If none can be started, returns -1, and `why_not` says what this host has or
+/// cannot do.
+pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks, std::string& why_not);
 
 }  // namespace rollcall::launcher

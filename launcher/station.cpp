@@ -194,11 +194,12 @@ void Station::command(const Frame& frame) {
 
 void Station::trace() {
     if (node_.living() == 0) return report_traced();
-    tracer_ = start_tracer(node_.processes());
+    std::string why_not;
+    tracer_ = start_tracer(node_.processes(), why_not);
     if (tracer_ > 0) {
         node_.spared().insert(tracer_);
     } else {
-        say(fmt::format("host {} has no gdb in PATH, so there are no stack traces from it", host_));
+        say(fmt::format("there are no stack traces from host {}: it {}", host_, why_not));
         report_traced();
     }
 }

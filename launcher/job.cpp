@@ -42,6 +42,7 @@ Job::Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order o
       stopped_at_(kNever),
       flush_until_(kNever) {
     for (const auto& host : order_.hosts) {
+        place_of_host_.emplace(host.index, place_of_host_.size());
         unprepared_.insert(host.index);
         for (const auto& rank : host.ranks) {
             host_of_[static_cast<std::size_t>(rank.rank)] = &host;
@@ -161,9 +162,7 @@ void Job::prepared(const Prepared& prepared) {
         if (stage_ == Stage::starting) end(prepared.code, prepared.refusal, SIGKILL);
         return;
     }
-    for (std::size_t i = 0; i < order_.hosts.size(); ++i) {
-        if (order_.hosts[i].index == prepared.host) prepared_[i] = prepared;
-    }
+    if (const auto place = place_of_host_.find(prepared.host); place != place_of_host_.end()) prepared_[place->second] = prepared;
     unprepared_.erase(prepared.host);
     go_if_ready();
 }
@@ -214,11 +213,11 @@ void Job::host_lost(const Frame& frame) {
     const int code = reader.i32();
     const std::string name = reader.text();
     const std::string how = reader.text();
-    std::set<int> hosts;
-    for (auto count = reader.u32(); count > 0; --count) hosts.insert(reader.i32());
     bool any = false, heard_all = true;
-    for (const auto& host : order_.hosts) {
-        if (!hosts.contains(host.index)) continue;
+    for (auto count = reader.u32(); count > 0; --count) {
+        const auto place = place_of_host_.find(reader.i32());
+        if (place == place_of_host_.end()) continue;
+        const HostOrder& host = order_.hosts[place->second];
         untraced_.erase(host.index);
         for (const auto& rank : host.ranks) {
             any = living_.erase(rank.rank) > 0 || any;

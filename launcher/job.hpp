@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "launcher/first_exit.hpp"
@@ -72,8 +73,9 @@ class Job final : private Station {
     Output output_;
     std::unique_ptr<Input> input_;
     int direct_input_ = -1;
-    std::vector<const HostOrder*> host_of_;  // by rank
-    std::set<int> living_;                   // ranks
+    std::vector<const HostOrder*> host_of_;               // by rank
+    std::unordered_map<int, std::size_t> place_of_host_;  // in order_.hosts, by index
+    std::set<int> living_;                                // ranks
     std::set<int> joined_;
     std::set<int> unprepared_;  // hosts, by index
     std::set<int> untraced_;

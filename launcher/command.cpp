@@ -258,8 +258,9 @@ hosts are of an allocation of Slurm, agents are started by srun, elsewhere by ss
 
 Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
 many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each
-host by ssh without a password, or by the command of --agent, in which {host} stands for the host. The launcher and its agents
-talk only through the pipes of that command, and open no port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
+host by ssh without a password, or by the command of --agent, in which {host} stands for the host. That command must not ask
+for anything either (`ssh -oBatchMode=yes -p 2222`). The launcher and its agents talk only through its pipes, and open no
+port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
 LD_LIBRARY_PATH are passed to other hosts; --env passes others.
 
 Standard input goes to rank 0; the others read nothing. Lines of different ranks are not mixed. Every process gets

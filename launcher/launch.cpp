@@ -176,10 +176,10 @@ std::string describe(const LaunchOptions& options) {
             row.processors = binding.processors.at(static_cast<std::size_t>(rank.local_rank));
             row.place = binding.places.at(static_cast<std::size_t>(rank.local_rank));
         }
-        if (i > 0) {
-            ways +=
-                fmt::format("host {} by: {}\n", host.name, fmt::join(remote_command(order.remote_shell, host.name, order.command), " "));
-        }
+        if (i == 0) continue;
+        auto words = remote_command(order.remote_shell, host.name, order.command);
+        std::transform(words.begin(), words.end(), words.begin(), shell_word);
+        ways += fmt::format("host {} by: {}\n", host.name, fmt::join(words, " "));
     }
     std::string text = draw_map(rows);
     for (std::size_t i = 0; i < order.applications.size(); ++i) {

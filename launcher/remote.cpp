@@ -119,7 +119,9 @@ std::vector<std::string> remote_command(const std::string& shell, const std::str
     if (words.empty())
         throw Error(ErrorCode::invalid_argument, "run: --agent is empty; it takes a command such as 'ssh' or 'ip netns exec {host}'");
     if (!named) words.push_back(host);
-    words.insert(words.end(), {command, "agent"});
+    // Of other commands it is not known whether a shell reads their words.
+    const bool is_ssh = words.front().substr(words.front().rfind('/') + 1) == kSsh;
+    words.insert(words.end(), {is_ssh ? shell_word(command) : command, "agent"});
     return words;
 }
 

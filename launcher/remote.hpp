@@ -43,7 +43,8 @@ inline constexpr const char* kSettingsOfSrun[] = {
 
 /// Returns the words of the command of a remote shell that starts `command` on `host`. `shell` is a command of words,
 /// which are split as a shell would (quotes and backslashes). In it {host} stands for the host; without {host}, the
-/// host is appended as the last word. Empty or kSsh: ssh; kSrun: srun. Throws Error{invalid_argument} for a quote that is not
+/// host is appended as the last word. Empty or kSsh: ssh; kSrun: srun. For ssh, also with words of the user's, `command`
+/// is quoted, because a shell on the other host reads it. Throws Error{invalid_argument} for a quote that is not
 /// closed.
 std::vector<std::string> remote_command(const std::string& shell, const std::string& host, const std::string& command);
 

@@ -45,6 +45,8 @@ TEST(Launcher, ADryRunSaysWhatWouldBeStarted) {
               "3 ranks on 2 hosts\na  ranks 0-1\nb  rank 2\nranks 0-1: no-such-program 'a b'\nranks 2: other\n"
               "host a by: no-such-shell -x a /opt/rollcall agent\nhost b by: no-such-shell -x b /opt/rollcall agent\n");
     EXPECT_TRUE(has(run({"--dry-run", "-n", "1", "--bind-to", "core", "true"}).out, "core "));
+    EXPECT_TRUE(has(run({"--hosts", "a:1", "--agent", "no-such-shell 'x y'", "--command", "/opt/rollcall", "--dry-run", "true"}).out,
+                    "host a by: no-such-shell 'x y' a /opt/rollcall agent\n"));
 }
 
 TEST(Launcher, AVariableIsPassedOnByItsName) {

@@ -122,6 +122,17 @@ TEST(Ssh, IsNotTheMasterOfOtherSessions) {
     EXPECT_LT(std::find(words.begin(), words.end(), "-oControlMaster=no"), std::find(words.begin(), words.end(), "--"));
 }
 
+/// A shell on the other host reads what ssh is given.
+TEST(Ssh, QuotesThePathOfTheCommand) {
+    for (const char* const shell : {"", "ssh", "ssh -p 2222", "/usr/bin/ssh -p 2222 {host}"}) {
+        const auto words = remote_command(shell, "n3", "/opt/my rollcall");
+        ASSERT_GE(words.size(), 2u);
+        EXPECT_EQ(words[words.size() - 2], "'/opt/my rollcall'") << shell;
+    }
+    const auto words = remote_command("ip netns exec {host}", "n3", "/opt/my rollcall");
+    EXPECT_EQ(words[words.size() - 2], "/opt/my rollcall");
+}
+
 TEST(Srun, IsAnAgentByItsName) {
     const auto words = remote_command("srun", "n3", "/opt/rollcall");
     EXPECT_EQ(words.front(), "srun");

@@ -11,6 +11,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "bootstrap/rendezvous/network.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/host_name.hpp"
 #include "launcher/job.hpp"
@@ -61,11 +62,20 @@ std::string full_host_name(const std::string& own) {
     return name;
 }
 
-bool is_this_host(const std::string& name) {
-    const std::string own = host_name();
+std::string in_lower_case(std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(),
+                   [](char letter) { return static_cast<char>(letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter); });
+    return name;
+}
+
+bool is_this_host(const std::string& name_or_address) {
+    if (const auto address = bootstrap::SocketAddress::parse(name_or_address, 0))
+        return !address->wildcard() && bootstrap::is_of_this_host(*address);
+    const std::string name = in_lower_case(name_or_address);
+    const std::string own = in_lower_case(host_name());
     if (name == "localhost" || name == own || name == own.substr(0, own.find('.'))) return true;
     // The name is `own` with a domain. It may be a host of the same name at another site.
-    return own == name.substr(0, name.find('.')) && name == full_host_name(own);
+    return own == name.substr(0, name.find('.')) && name == in_lower_case(full_host_name(own));
 }
 
 int count_ranks(const LaunchOptions& options) {

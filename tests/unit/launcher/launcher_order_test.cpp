@@ -2,6 +2,7 @@
 /// What the launcher tells its agents: which agent starts which others, and that the launcher is still there.
 #include <sys/socket.h>
 
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,16 @@ TEST(LaunchOrder, AHostOfTheSameNameAtAnotherSiteIsAnotherHost) {
     ASSERT_EQ(there.hosts.size(), 2u);
     EXPECT_TRUE(there.hosts[0].ranks.empty());
     EXPECT_EQ(there.hosts[1].name, elsewhere);
+}
+
+TEST(LaunchOrder, ThisHostIsKnownByItsNameAndItsAddresses) {
+    std::string loud = host_name();
+    for (char& letter : loud) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
+    for (const std::string& name : {loud, std::string("localhost"), std::string("127.0.0.1")})
+        EXPECT_EQ(make_order(options_on({name})).hosts.size(), 1u) << name;
+    // The first two are kept for documentation, and the third is no host.
+    for (const char* const name : {"192.0.2.7", "2001:db8::7", "0.0.0.0", "anna@localhost"})
+        EXPECT_EQ(make_order(options_on({name})).hosts.size(), 2u) << name;
 }
 
 TEST(LaunchOrder, IsDividedAmongTheAgents) {

@@ -246,7 +246,7 @@ Examples:
                                                    a core for each process, and no more than 30 seconds
   rollcall run --hostfile hosts -n 6 --map-by node --display-map ./solver
                                                    6 processes, in turn on the hosts of the file
-  rollcall run --hosts pod[0-3] --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
+  rollcall run --hosts 'pod[0-3]' --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
                                                    agents started by another command than ssh
 
 Options stand before the program. What follows the program belongs to it, up to a lone `:`. Variables that --env sets before

@@ -44,8 +44,9 @@ struct ProgressStatistics {
 /// throw Error{state}, and destructors do nothing. The child may join another job if it is started for one.
 class ROLLCALL_EXPORT Job {
   public:
-    /// Joins the job for which this process was started. Throws Error{bootstrap, transport, invalid_setting}; and Error{state} if this
-    /// process has joined that job before, and has left it.
+    /// Joins the job for which this process was started. Throws Error{bootstrap, transport, invalid_setting}; Error{timeout}, which names
+    /// the missing ranks, if not all ranks have come within ROLLCALL_LAUNCH_TIMEOUT; Error{peer_failed} if a rank dies before all have
+    /// come; and Error{state} if this process has joined that job before, and has left it.
     ///
     /// Several parts of a program (a library, and the program that uses it) may each have a Job. The second and later ones share the job
     /// that the process has joined, also one that was joined by an Embedding; of several jobs, the first one that has not ended. Each has a
@@ -56,8 +57,7 @@ class ROLLCALL_EXPORT Job {
     /// communicator of a receive or a collective operation. If other threads join by an Embedding at this moment, this waits for them.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
-    /// Error{invalid_argument} if the embedding is wrong; and Error{timeout}, which names the missing ranks, if not all ranks have come
-    /// within ROLLCALL_LAUNCH_TIMEOUT.
+    /// Error{invalid_argument} if the embedding is wrong; and Error{timeout} and Error{peer_failed} as above.
     explicit Job(const Embedding& embedding);
     /// Leaves the job as finalize() does. If an exception is being thrown, it leaves at once instead, and the other ranks learn that this
     /// rank died, also if the process goes on and keeps communicators. The destructor throws nothing: a failure, or an operation that was

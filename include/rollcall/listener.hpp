@@ -17,7 +17,7 @@
 /// The invitation holds a key. Anyone who has the invitation can connect. Hand it over in a way that other users cannot read. On every
 /// network connection between the jobs, both sides prove that they know a key. The same limits hold as for a start of ranks (SECURITY.md).
 /// Both jobs must use the same version of Rollcall, the same transport, and the same settings of algorithms. Otherwise both are told the
-/// difference.
+/// difference, or only the job that connects, if even the rendezvous of the two versions differs.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +63,8 @@ class ROLLCALL_EXPORT Listener {
     const std::string& invitation() const;
 
     /// Waits until another job connects, and returns the intercommunicator with it. Collective over the communicator. Jobs that connect at
-    /// the same time are accepted one after the other, by one call each. Connections of processes that do not know the key are dropped.
+    /// the same time are accepted one after the other, by one call each. Connections of processes that do not know the key, or whose version
+    /// has another rendezvous, are dropped; they are told why.
     ///
     /// Throws, on all ranks of the communicator, Error{timeout} if no job has connected in time (`timeout`, or ROLLCALL_TIMEOUT);
     /// Error{invalid_setting} or Error{bootstrap} if the job that connects cannot be connected (other settings, version or transport; both

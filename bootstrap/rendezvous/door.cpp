@@ -40,14 +40,13 @@ void Door::open(Descriptor socket, From from, std::deque<Descriptor> early) {
     socket.keep_from_children();
     listeners_.push_back({std::move(socket), from, std::move(early)});
     Listener& listener = listeners_.back();
+    if (!listener.early.empty()) early_at_ = monotonic_now();
     poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });
 }
 
 Nanoseconds Door::tick_at() const {
     const Nanoseconds oldest = guests_.empty() ? kNever : guests_.front().since + limits_.patience;
-    // Nothing wakes the poller for those who were accepted early. While listening pauses, they wait, too.
-    const Nanoseconds next = resume_at_ == kNever && some_are_early() ? 0 : resume_at_;
-    return std::min(oldest, next);
+    return std::min({oldest, resume_at_, early_at_});
 }
 
 bool Door::some_are_early() const {
@@ -58,9 +57,12 @@ void Door::tick() {
     const Nanoseconds time = monotonic_now();
     while (!guests_.empty() && guests_.front().since + limits_.patience <= time) drop(guests_.begin(), "its handshake took too long");
     if (resume_at_ <= time) resume();
+    if (early_at_ > time) return;
     for (Listener& listener : listeners_) {
         if (listener.waiting && !listener.early.empty()) accept(listener);
     }
+    // While listening pauses, they wait, too.
+    early_at_ = resume_at_ == kNever && some_are_early() ? monotonic_now() : kNever;
 }
 
 void Door::accept(Listener& listener) {
@@ -154,6 +156,7 @@ void Door::pause() {
 
 void Door::resume() {
     resume_at_ = kNever;
+    if (some_are_early()) early_at_ = monotonic_now();
     for (Listener& listener : listeners_) {
         if (std::exchange(listener.waiting, true)) continue;
         poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });

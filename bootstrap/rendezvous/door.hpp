@@ -77,6 +77,7 @@ class Door {
     std::list<Listener> listeners_;
     Guests guests_;  ///< Oldest first.
     Nanoseconds resume_at_ = kNever;
+    Nanoseconds early_at_ = kNever;  ///< When those who were accepted early have their turn: nothing wakes the poller for them.
     std::uint64_t dropped_ = 0;
     std::string last_drop_;       ///< Why.
     std::string accept_failure_;  ///< The system's message about the first connection that could not be accepted.

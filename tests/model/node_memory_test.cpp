@@ -90,8 +90,8 @@ TEST(NodeMemory, NothingIsPublishedInACallThatHasFailed) {
     Random random(3);
     for (const AlgorithmEntry* const entry : publishing_algorithms())
         for (const int ranks : {2, 3, 5})
-            // Both sizes are on one side of each threshold. Otherwise the ranks look for each other's data in different places, and find the
-            // difference when one asks the other why it waits, which does not happen in a simulation.
+            // Both sizes are on one side of each threshold. Otherwise the ranks look for each other's data in different places, and find
+            // the difference when one asks the other why it waits, which does not happen in a simulation.
             for (const std::uint64_t bytes : {100, 1500, 20'000, 300'000}) {
                 SCOPED_TRACE(fmt::format("{} {}, {} ranks, {} bytes", runtime::name(entry->operation), entry->name, ranks, bytes));
                 Simulation::Options options;

@@ -136,6 +136,9 @@ once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks|Random
 # The memory of a node is the same memory over every transport.
 once+='|(TakenMemory|PrivateMemory|OfferedMemory|NodeMemory)[.].*_tcp$'
 once+='|(Collectives|Messages)[.].*_ofi$'
+# So are the budgets of early messages, the end of a job with calls under way, and two jobs, but for their data, deaths and losses.
+once+='|(EarlyMemory|AtTheEnd)[.].*_tcp$'
+once+='|TwoJobs[.](ExchangeWithout|MoveThe|HaveOne|Connect|EndInAny|SayWhy).*_tcp$'
 
 gcc_model_tests=(in_shards build/release/tests/model/model_tests '')
 # ctest keeps its results in the directory of the tests. These run beside other tests, so they have a directory of their own.

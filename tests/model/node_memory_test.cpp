@@ -84,35 +84,6 @@ TEST(NodeMemory, EarlierOperationsOfTheSameCommunicatorAreWaitedFor) {
     }
 }
 
-// A rank may find in one look that it has room to publish, and that another rank's call differs. Then it publishes nothing: nobody would
-// read it, and it would keep its room for ever.
-TEST(NodeMemory, NothingIsPublishedInACallThatHasFailed) {
-    Random random(3);
-    for (const AlgorithmEntry* const entry : publishing_algorithms())
-        for (const int ranks : {2, 3, 5})
-            // Both sizes are on one side of each threshold. Otherwise the ranks look for each other's data in different places, and find
-            // the difference when one asks the other why it waits, which does not happen in a simulation.
-            for (const std::uint64_t bytes : {100, 1500, 20'000, 300'000}) {
-                SCOPED_TRACE(fmt::format("{} {}, {} ranks, {} bytes", runtime::name(entry->operation), entry->name, ranks, bytes));
-                Simulation::Options options;
-                options.ranks = ranks;
-                Simulation simulation(options);
-                const Step step{.entry = entry,
-                                .root = 0,
-                                .bytes = bytes,
-                                .delays = random_delays(random, ranks, 0, random.pick(std::vector<Nanoseconds>{0, 10'000, 1'000'000})),
-                                .plans = {}};
-                Job job(simulation, {step});
-                runtime::Call other = call_of(step);
-                other.bytes += 100;
-                job.deviate(static_cast<int>(random.below(static_cast<std::uint64_t>(ranks))), 0, other, *entry);
-                job.run();
-                tell_all(simulation);
-                job.expect_clean();
-                for (int rank = 0; rank < ranks; ++rank) EXPECT_NE(simulation.world(rank).broken, nullptr) << rank;
-            }
-}
-
 // What three ranks publish for each other: pieces of 64 KiB.
 std::vector<std::vector<std::byte>> published, read;
 

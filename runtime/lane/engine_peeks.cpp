@@ -50,7 +50,14 @@ std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
     if (const EarlyMessage* early = early_.find(key)) return early->size;
     if (peers_.any_gone() && peers_.is_gone(key.source)) throw dead(key.source);
     PeerState& peer = peers_[key.source];
-    if (peer.has_backlog && backlog_.may_look(key)) ask_for(key);
+    if (peer.has_backlog && backlog_.may_look(key)) {
+        try {
+            ask_for(key);
+        } catch (...) {
+            backlog_.has_come(key);  // There is no memory: it has not been asked for.
+            throw;
+        }
+    }
     if (has_signs_) {
         if (peer.looked_for < 0) looked_for_.push_back(key.source);
         peer.looked_for = machine_.now();

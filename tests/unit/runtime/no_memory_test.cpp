@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -146,6 +147,10 @@ TEST_F(NoMemory, LosesNoCreditWithAControlMessage) {
     ASSERT_EQ(network.last_header.size(), sizeof sent);
     std::memcpy(&sent, network.last_header.data(), sizeof sent);
     EXPECT_EQ(sent.credit * kCreditUnit, kEntryCharge);
+
+    network.last_header.clear();
+    EXPECT_EQ(engine.size_of_next({kCommunicator, 0, 8, 1}), std::nullopt);
+    EXPECT_EQ(network.last_header.size(), sizeof(CollectiveHeader)) << "the next look asks";
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ class ROLLCALL_EXPORT Listener {
     const std::string& invitation() const;
 
     /// Waits until another job connects, and returns the intercommunicator with it. Collective over the communicator. Jobs that connect at
-    /// the same time are accepted one after the other, by one call each. Connections of processes that do not know the key, or whose version
-    /// has another rendezvous, are dropped; they are told why.
+    /// the same time are accepted one after the other, by one call each. Connections of processes that do not know the key, or whose
+    /// version has another rendezvous, are dropped; they are told why.
     ///
     /// Throws, on all ranks of the communicator, Error{timeout} if no job has connected in time (`timeout`, or ROLLCALL_TIMEOUT);
     /// Error{invalid_setting} or Error{bootstrap} if the job that connects cannot be connected (other settings, version or transport; both

@@ -128,7 +128,7 @@ slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWoke
 # The programs of MPI libraries, which no sanitizer watches.
 unwatched='BenchPeers.EveryOperationIsChecked'
 slow_unit='PipelinedTree.Spans*:BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*'
-slow_model='Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equations*:NodeMemory.RoomThatOther*'
+slow_model='Foresight.IsCheap*:Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equations*:NodeMemory.RoomThatOther*'
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
 once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches'

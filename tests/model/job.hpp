@@ -39,6 +39,8 @@ class Random {
     auto pick(const Range& range) {
         return *(std::begin(range) + static_cast<std::ptrdiff_t>(below(std::size(range))));
     }
+    /// Returns whether a case is left out. With a sanitizer, which looks at code, one in `count` is kept, and others in each run.
+    bool leaves_out(std::uint64_t count) { return kSanitized && below(count) > 0; }
 
   private:
     std::mt19937_64 engine_;

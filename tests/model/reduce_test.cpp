@@ -41,6 +41,7 @@ void expect_rank_order(const F& function, std::uint64_t salt) {
         ASSERT_GE(usable.size(), 2u);
         for (const AlgorithmEntry* const entry : usable)
             for (int n = 1; n <= 17; ++n) {
+                if (random.leaves_out(4)) continue;
                 const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
                 const std::uint64_t count = random.pick(row.in_blocks ? std::vector<std::uint64_t>{0, 1, 3, 130, 700}
                                                                       : std::vector<std::uint64_t>{0, 1, 3, 130, 1000, 9000});
@@ -279,6 +280,7 @@ TEST(AllreduceExamples, StragglersThatAreLateTogether) {
     EXPECT_EQ(last_delay_of_allreduce("clairvoyant", one_late, kBytes), 6'041'600);
     for (const auto& [late, rounds] : {std::pair<std::size_t, int>{2, 39}, {3, 47}, {4, 47}, {5, 50}, {6, 53}})
         for (const std::string_view algorithm : {"straggler", "clairvoyant"}) {
+            if (kSanitized && late % 3 != 2) continue;
             SCOPED_TRACE(fmt::format("{} of 8 late, {}", late, algorithm));
             Times arrivals(8, 100'000);
             for (std::size_t i = 0; i < late; ++i) arrivals[(5 * i + 1) % 8] = kLate;

@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kWayOut = "; give --hosts, or --hosts localhost:N to run N ranks on this host";
 
 constexpr const char* kTasks = "SLURM_TASKS_PER_NODE";
-constexpr const char* kProcessors = "SLURM_JOB_CPUS_PER_NODE";
+constexpr const char* kProcessorsOfNode = "SLURM_JOB_CPUS_PER_NODE";
 constexpr const char* kProcessorsOfTask = "SLURM_CPUS_PER_TASK";
 
 [[noreturn]] void refuse(const char* variable, const std::string& why) {
@@ -69,14 +69,14 @@ Allocation of_slurm(const char* nodes) {
     const char* const of_step = text_of("SLURM_STEP_TASKS_PER_NODE");
     const bool are_of_step =
         text_of("SLURM_STEP_ID") != nullptr && tasks != nullptr && of_step != nullptr && std::string_view(tasks) == of_step;
-    for (const char* variable : {kTasks, kProcessors}) {
+    for (const char* variable : {kTasks, kProcessorsOfNode}) {
         const char* const text = text_of(variable);
         if (text == nullptr || (variable == kTasks && are_of_step)) continue;
         const auto slots = repeated_numbers(variable, text);
         if (slots.size() != found.hosts.size()) {
             refuse(variable, fmt::format("it has numbers for {} hosts, but SLURM_JOB_NODELIST names {}", slots.size(), found.hosts.size()));
         }
-        const char* const each = variable == kProcessors ? text_of(kProcessorsOfTask) : nullptr;
+        const char* const each = variable == kProcessorsOfNode ? text_of(kProcessorsOfTask) : nullptr;
         const int divisor = each != nullptr ? number(kProcessorsOfTask, each) : 1;
         for (std::size_t i = 0; i < slots.size(); ++i) {
             found.hosts[i].slots = std::max(1, slots[i] / divisor);

@@ -22,7 +22,7 @@ struct Setting {
     bool own_sizes, is_sequence;  ///< is_sequence: the block sizes are 1, 2, 3, ... times a constant.
 };
 constexpr double kHalf = 0.5, kMost = 25.0 / 32;
-constexpr Setting kSettings[] = {
+constexpr Setting kSettingsOfPaper[] = {
     {"1", kHalf, 1, 1, false, false}, {"2", kMost, 1, 1, false, false}, {"3", kMost, 4, 1, false, false}, {"4", kMost, 1, 4, false, false},
     {"5", kHalf, 1, 1, true, false},  {"6", kHalf, 1, 1, true, true},   {"7", kMost, 1, 1, true, false},  {"8", kMost, 1, 1, true, true},
 };
@@ -50,13 +50,13 @@ std::vector<std::string> parse_intergroup_algorithms(std::string_view names, boo
 std::vector<GroupCase> cases_of_settings(std::string_view settings, std::optional<bool> own_sizes, std::span<const std::uint64_t> ranks,
                                          std::span<const std::uint64_t> blocks) {
     std::vector<Choice> choices;
-    for (const Setting& setting : kSettings)
+    for (const Setting& setting : kSettingsOfPaper)
         if (setting.own_sizes == own_sizes.value_or(setting.own_sizes)) choices.push_back({.name = std::string(setting.name)});
     std::vector<GroupCase> cases;
     for (const std::string& chosen : parse_names(settings, "setting", choices))
         for (const std::uint64_t all : ranks)
             for (const std::uint64_t block : blocks) {
-                const Setting& setting = kSettings[static_cast<std::size_t>(chosen[0] - '1')];
+                const Setting& setting = kSettingsOfPaper[static_cast<std::size_t>(chosen[0] - '1')];
                 const auto first = static_cast<std::uint64_t>(std::lround(static_cast<double>(all) * setting.first_part));
                 cases.push_back({chosen, blocks_of(first, block * setting.first, setting.is_sequence),
                                  blocks_of(all - first, block * setting.second, setting.is_sequence), setting.own_sizes});

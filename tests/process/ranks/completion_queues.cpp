@@ -14,7 +14,7 @@
 namespace rollcall::test {
 namespace {
 
-bool says(const Completion& completion, ErrorCode code, const std::string& part) {
+bool failed_with(const Completion& completion, ErrorCode code, const std::string& part) {
     return completion.error && completion.error->code() == code && std::string(completion.error->what()).find(part) != std::string::npos;
 }
 
@@ -117,7 +117,7 @@ ROLLCALL_SCENARIO(queue_failures) {
     queue.add(world.start_receive(own, scene.rank, 3, kPatience), 60);
     for (const auto& [first, time] : {std::pair(10u, "10.0 ms"), std::pair(300u, "300 ms")}) {
         const Completion late = queue.next();
-        check(late.context == first && says(late, ErrorCode::timeout, time), "{} came first: {}", late.context,
+        check(late.context == first && failed_with(late, ErrorCode::timeout, time), "{} came first: {}", late.context,
               late.error ? late.error->what() : "it went well");
     }
     check(!queue.next_for(Timeout(5'000'000)) && queue.size() == 1, "what was never sent has come");
@@ -131,7 +131,7 @@ ROLLCALL_SCENARIO(queue_failures) {
     });
     const std::optional<Completion> earlier = queue.next_for(kPatience);
     other.join();
-    check(earlier && earlier->context == 2 && says(*earlier, ErrorCode::timeout, "5.00 ms"), "the earlier deadline was not seen");
+    check(earlier && earlier->context == 2 && failed_with(*earlier, ErrorCode::timeout, "5.00 ms"), "the earlier deadline was not seen");
     if (scene.size > 1) {
         // The last rank comes afterwards, so that the barrier does not end before.
         const Communicator part = world.duplicate();
@@ -150,7 +150,7 @@ ROLLCALL_SCENARIO(queue_failures) {
                 queue.add(part.start_barrier(), 4);
                 barrier = queue.next();
             }
-            check(barrier.context == 4 && says(barrier, ErrorCode::state, "was cancelled"), "a cancelled barrier ended {}",
+            check(barrier.context == 4 && failed_with(barrier, ErrorCode::state, "was cancelled"), "a cancelled barrier ended {}",
                   barrier.error ? barrier.error->what() : "well");
             world.barrier();
         }
@@ -242,7 +242,7 @@ ROLLCALL_SCENARIO(queue_of_the_dead) {
         std::_Exit(0);
     }
     const Completion failed = queue.next();
-    check(failed.context == 1 && says(failed, ErrorCode::peer_failed, "receive of 4 bytes") && failed.error->failed_rank() == 1,
+    check(failed.context == 1 && failed_with(failed, ErrorCode::peer_failed, "receive of 4 bytes") && failed.error->failed_rank() == 1,
           "it ended with {}", failed.error ? failed.error->what() : "success");
     Request send = world.start_send(own_five, scene.rank, 2);
     check(queue.next().context == 2 && own == 5, "a message to itself came as {}", own);

@@ -35,9 +35,12 @@ or ON for all: ${names}")
 if(ROLLCALL_UNITY STREQUAL "ON")
   set(ROLLCALL_UNITY ${all_unity})
 endif()
+# More at a time take less time of a processor, because they use the same headers and templates. They take more memory, and keep fewer
+# processors busy.
+set(ROLLCALL_UNITY_BATCH 20 CACHE STRING "How many sources of these targets are compiled at a time")
 foreach(target IN LISTS ROLLCALL_UNITY)
   if(TARGET ${target})
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 20)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ROLLCALL_UNITY_BATCH})
     # In a unity build GCC takes the frame of a coroutine for a type of a header that includes its source.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   endif()

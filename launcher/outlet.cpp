@@ -90,8 +90,8 @@ int Outlet::check_file() const {
 
 int Outlet::close_file() {
     descriptor_ = -1;
-    const int file = own_.release();
-    return file < 0 || ::close(file) == 0 || errno == EINTR ? 0 : errno;
+    const int descriptor = own_.release();
+    return descriptor < 0 || ::close(descriptor) == 0 || errno == EINTR ? 0 : errno;
 }
 
 void Outlet::close() {

@@ -28,4 +28,12 @@ inline void copy_bytes(void* to, const void* from, std::size_t size) noexcept {
     if (size > 0) std::memcpy(to, from, size);
 }
 
+/// The same for data that is mostly one word: a call of memcpy() would take longer than that copy.
+inline void copy_short(void* to, const void* from, std::size_t size) noexcept {
+    if (size == sizeof(std::uint64_t))
+        std::memcpy(to, from, sizeof(std::uint64_t));
+    else if (size > 0)
+        std::memcpy(to, from, size);
+}
+
 }  // namespace rollcall::inline foundation

@@ -48,10 +48,9 @@ NodeUse::~NodeUse() {
 }
 
 bool NodeUse::tells_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const {
-    const Call call = entry.call;
-    std::atomic_thread_fence(std::memory_order_acquire);  // the key is read after it
-    if (entry.key.load(std::memory_order_relaxed) != key || operation_.call().agrees_with(call)) return false;
-    operation_.engine().mismatch(operation_, call, publisher);
+    const auto shown = node::look_at(entry, key);
+    if (!shown || operation_.call().agrees_with(shown->call)) return false;
+    operation_.engine().mismatch(operation_, shown->call, publisher);
     return true;
 }
 

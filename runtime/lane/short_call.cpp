@@ -1,8 +1,8 @@
 #include "runtime/lane/short_call.hpp"
 
 #include <atomic>
-#include <cstring>
 
+#include "foundation/copy.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/publication.hpp"
 
@@ -10,12 +10,7 @@ namespace rollcall::runtime {
 namespace {
 
 void copy(transport::Bytes into, transport::ConstBytes from) noexcept {
-    if (into.size == 0 || into.data == from.data) return;
-    // Mostly it is one word: a call of memcpy() would take longer than the copy.
-    if (into.size == sizeof(std::uint64_t))
-        std::memcpy(into.data, from.data, sizeof(std::uint64_t));
-    else
-        std::memcpy(into.data, from.data, into.size);
+    if (into.data != from.data) copy_short(into.data, from.data, into.size);
 }
 
 }  // namespace
@@ -80,10 +75,7 @@ inline bool ShortCall::publish() {
     if (!node::NodeMemory::is_free(entry)) return false;
     memory.claim(entry, communicator_.group, sequence_, move_.for_everybody ? static_cast<std::uint32_t>(group.size - 1) : 1);
     copy({memory.own().place_of(entry, move_.data.size), move_.data.size}, move_.data);
-    entry.call = call_;
-    entry.size = move_.data.size;
-    entry.first = node::kEnd;
-    entry.key.store(key_, std::memory_order_release);
+    node::show(entry, call_, move_.data.size, key_);
     wake();
     return true;
 }
@@ -92,13 +84,10 @@ inline bool ShortCall::read() {
     const Group& group = *communicator_.group;
     node::Entry& entry = entry_at(places_of(move_.partner), group, move_.for_everybody ? kEverybody : rank_, sequence_);
     if (entry.key.load(std::memory_order_acquire) != key_) return false;
-    const bool is_same = call_.is_same_as(entry.call) && entry.size == move_.place.size;
-    const std::uint32_t generation = node::generation_of(entry.state.load(std::memory_order_acquire));
-    // As in ShortExchange::open(): what was read counts only if the key is the same after it.
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (!is_same || entry.key.load(std::memory_order_relaxed) != key_) return false;
+    const auto shown = node::look_at(entry, key_);
+    if (!shown || !call_.is_same_as(shown->call) || shown->size != move_.place.size) return false;
     copy(move_.place, {engine_.node_->region_of(group.world_rank(move_.partner)).place_of(entry, move_.place.size), move_.place.size});
-    const auto readers = node::let_go(entry.state, generation);
+    const auto readers = node::let_go(entry.state, shown->generation);
     if (!readers) return false;
     if (*readers == 0) wake();
     return true;
@@ -116,10 +105,9 @@ inline bool ShortCall::finds_other_call() {
 
 inline bool ShortCall::is_other_call(const node::Entry& entry, int publisher) {
     if (entry.key.load(std::memory_order_acquire) != key_) return false;
-    const Call other = entry.call;
-    std::atomic_thread_fence(std::memory_order_acquire);  // the key is read after it
-    if (entry.key.load(std::memory_order_relaxed) != key_ || call_.agrees_with(other)) return false;
-    engine_.mismatch(communicator_, sequence_, call_, other, communicator_.group->world_rank(publisher));
+    const auto shown = node::look_at(entry, key_);
+    if (!shown || call_.agrees_with(shown->call)) return false;
+    engine_.mismatch(communicator_, sequence_, call_, shown->call, communicator_.group->world_rank(publisher));
     return true;
 }
 

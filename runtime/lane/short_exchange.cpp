@@ -71,10 +71,7 @@ bool ShortExchange::take_room() {
 }
 
 void ShortExchange::publish() {
-    claimed_->call = operation_.call();
-    claimed_->size = size_;
-    claimed_->first = node::kEnd;
-    claimed_->key.store(key_, std::memory_order_release);
+    node::show(*claimed_, operation_.call(), size_, key_);
     claimed_ = nullptr;
     unpublished_ &= ~now_;
     to_tell_ |= for_everybody_ ? readers_ : now_;
@@ -82,16 +79,12 @@ void ShortExchange::publish() {
 }
 
 bool ShortExchange::open(node::Entry& entry, int place) {
-    const Call call = entry.call;
-    const std::uint64_t size = entry.size;
-    read_generation_ = node::generation_of(entry.state.load(std::memory_order_acquire));
-    // The publisher may have taken it back meanwhile, and may use the entry again. What was read before counts only if the key is the same
-    // after it.
-    std::atomic_thread_fence(std::memory_order_acquire);
-    if (entry.key.load(std::memory_order_relaxed) != key_) return false;
+    const auto shown = node::look_at(entry, key_);
+    if (!shown) return false;
+    read_generation_ = shown->generation;
     other_ = rank_at(place);
-    const bool differs = !operation_.call().is_same_as(call) || size != size_;
-    if (differs && tells_of_difference(operation_.member(other_), call, size)) [[unlikely]]
+    const bool differs = !operation_.call().is_same_as(shown->call) || shown->size != size_;
+    if (differs && tells_of_difference(operation_.member(other_), shown->call, shown->size)) [[unlikely]]
         return false;
     reads_ = &entry;
     now_ = bit(place);

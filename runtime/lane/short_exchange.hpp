@@ -24,8 +24,8 @@
 #include <array>
 #include <bit>
 #include <cstdint>
-#include <cstring>
 
+#include "foundation/copy.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
 #include "runtime/node/layout.hpp"
@@ -118,11 +118,7 @@ class ShortExchange final : public NodeUse {
     Pending copy(transport::Bytes into, transport::ConstBytes from) {
         if (copies_in_model_time_) [[unlikely]]
             return operation_.copy(into, from);
-        // Mostly it is one word: a call of memcpy() would take longer than the copy.
-        if (size_ == sizeof(std::uint64_t))
-            std::memcpy(into.data, from.data, sizeof(std::uint64_t));
-        else if (size_ > 0)
-            std::memcpy(into.data, from.data, size_);
+        copy_short(into.data, from.data, size_);
         return {};
     }
 

@@ -71,6 +71,30 @@ struct alignas(64) Entry {
 };
 static_assert(sizeof(Entry) == 128);
 
+/// Fills an entry whose data, of `size` bytes, is in its place, and shows it to its readers. The publisher has claimed it
+/// (NodeMemory::claim()) and has written the data.
+inline void show(Entry& entry, const Call& call, std::uint64_t size, std::uint64_t key) noexcept {
+    entry.call = call;
+    entry.size = size;
+    entry.first = kEnd;
+    entry.key.store(key, std::memory_order_release);
+}
+
+/// What an entry says of a publication.
+struct Shown {
+    Call call;
+    std::uint64_t size;
+    std::uint32_t generation;
+};
+/// Reads an entry after its key was seen (acquire). Returns nothing if its publisher has taken it back meanwhile, and may use it again:
+/// what was read before counts only if the key is the same after it.
+inline std::optional<Shown> look_at(const Entry& entry, std::uint64_t key) noexcept {
+    const Shown shown{entry.call, entry.size, generation_of(entry.state.load(std::memory_order_acquire))};
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (entry.key.load(std::memory_order_relaxed) != key) return std::nullopt;
+    return shown;
+}
+
 /// The head of a block. Its words are in two cache lines: readers look for the next block in one line while other readers let go in the
 /// other.
 struct alignas(64) BlockHead {

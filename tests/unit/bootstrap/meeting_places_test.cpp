@@ -154,7 +154,7 @@ TEST(MeetingPlaces, WhoseQueueWasFullAreNotPassedOverOnceTheyLetSomebodyIn) {
 
 /// Rank 0 may come late. Until then the queue of the leader must not stay full, or it would be taken for somebody who lets nobody in.
 TEST(MeetingPlaces, OfALeaderHaveRoomBeforeRank0HasCome) {
-    if (::geteuid() != 0) GTEST_SKIP() << "a short queue needs root";
+    if (::geteuid() != 0) GTEST_SKIP() << "a network namespace with a short queue needs root";
     // Threads that this thread starts are in its network namespace, too. Rank 0 is not reached there, because all links are down.
     std::async(std::launch::async, [] {
         ASSERT_EQ(::unshare(CLONE_NEWNET), 0);

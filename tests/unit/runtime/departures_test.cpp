@@ -9,7 +9,7 @@
 namespace rollcall::runtime {
 namespace {
 
-struct Departures : testing::Test {
+struct Departures : testing::Test, EngineUnderTest {
     void offer(std::uint32_t ordinal) {
         CollectiveHeader header;
         header.base.source = 1;
@@ -26,10 +26,6 @@ struct Departures : testing::Test {
         network.sink->on_message(std::as_bytes(std::span(&header, 1)), {});
     }
 
-    NoNetwork network;
-    transport::RealMachine machine;
-    FrameArena arena;
-    Engine engine{network, machine, arena, LaneUnderTest::options()};
 };
 
 // Otherwise their sender would wait for an answer when it ends its job.

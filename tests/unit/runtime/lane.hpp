@@ -165,9 +165,8 @@ inline IdlePolicy host_driven(Nanoseconds spin = 100'000) {
     return policy;
 }
 
-/// Rank 0 of a job of three.
-struct LaneUnderTest {
-    explicit LaneUnderTest(const IdlePolicy& policy) : lane(engine, bootstrap, policy) {}
+/// The engine of rank 0 of a job of three.
+struct EngineUnderTest {
     static Engine::Options options() {
         Engine::Options options;
         options.size = 3;
@@ -179,8 +178,13 @@ struct LaneUnderTest {
     NoNetwork network;
     transport::RealMachine machine;
     FrameArena arena;
-    bootstrap::Alone bootstrap;
     Engine engine{network, machine, arena, options()};
+};
+
+/// The same with a lane.
+struct LaneUnderTest : EngineUnderTest {
+    explicit LaneUnderTest(const IdlePolicy& policy) : lane(engine, bootstrap, policy) {}
+    bootstrap::Alone bootstrap;
     Lane lane;
 };
 

@@ -20,7 +20,7 @@ constexpr int kPeer = 1;
 constexpr std::uint64_t kTag = 7;
 constexpr std::uint64_t kLong = 2 << 20;  // more than could land
 
-struct NoMemory : testing::Test {
+struct NoMemory : testing::Test, EngineUnderTest {
     std::unique_ptr<Transfer> transfer(Transfer::Direction direction) {
         const transport::Bytes bytes{buffer.data(), buffer.size()};
         return std::make_unique<Transfer>(direction, kPeer, kCommunicator, kTag, bytes);
@@ -55,10 +55,6 @@ struct NoMemory : testing::Test {
 
     std::vector<std::byte> buffer = std::vector<std::byte>(kLong);
     std::uint32_t ordinal = 0;
-    NoNetwork network;
-    transport::RealMachine machine;
-    FrameArena arena;
-    Engine engine{network, machine, arena, LaneUnderTest::options()};
 };
 
 TEST_F(NoMemory, LeavesNoReceive) {

@@ -12,7 +12,7 @@
 namespace rollcall::runtime {
 namespace {
 
-struct Unreadable : testing::Test {
+struct Unreadable : testing::Test, EngineUnderTest {
     static constexpr std::size_t kSize = 10'000;
     Unreadable() { network.fetches = transport::Started::pending; }
     void offer() {
@@ -42,10 +42,6 @@ struct Unreadable : testing::Test {
 
     std::vector<std::byte> into = std::vector<std::byte>(kSize);
     std::uint32_t ordinal = 0;
-    NoNetwork network;
-    transport::RealMachine machine;
-    FrameArena arena;
-    Engine engine{network, machine, arena, LaneUnderTest::options()};
 };
 
 TEST_F(Unreadable, FailsAReceiveThatIsThere) {

@@ -115,8 +115,8 @@ enum class InPlace : std::uint8_t {
 inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
 /// So is data up to this size that is not in shared memory: the system call that reads it looks up each page.
 inline constexpr std::uint64_t kLeastPrivate = 64 << 10;
-/// The same where each rank has a core, unless several ranks read: there its publisher and its reader copy at the same time, piece by piece
-/// through the caches. That is faster than the system call until the data no longer fits there.
+/// The same where each rank has a core of its own. There the publisher and the reader copy at the same time, piece by piece through the
+/// caches. That is faster than the system call until the data no longer fits there. (Offers: Publication::pays_to_read().)
 inline constexpr std::uint64_t kLeastPrivateWithCores = 1 << 20;
 /// A reader copies private data in pieces of this size, in bytes. After each it looks whether the publisher has taken the data back. It
 /// makes no progress in between.

@@ -47,8 +47,8 @@ class NodeMemory {
     /// same on all ranks.
     NodeMemory(const Shared& shared, int own_rank_on_node, std::vector<int> rank_on_node, Landing& landing);
 
-    /// Whether a rank that waits for a copy by another one of this node loses time: more ranks than cores share the node. Or the user wants
-    /// each copy that can be avoided to be avoided.
+    /// Whether the reader of long data is to copy it straight from its publisher, although two copies could be made at the same time: more
+    /// ranks than cores share this node, or the user asks for it (ROLLCALL_SINGLE_COPY=always).
     bool prefers_single_copy() const noexcept { return prefers_single_copy_; }
     void set_prefers_single_copy(bool prefers) noexcept { prefers_single_copy_ = prefers; }
 

@@ -52,7 +52,8 @@ void Communicator::Implementation::call(const Prepared& prepared, const std::opt
 
 inline bool Communicator::Implementation::ends_at_once(const Prepared& prepared, std::uint64_t sequence) const {
     const runtime::ShortMove move = short_move(prepared);
-    return process->lane().run_at_once([&](runtime::Engine& engine) { return end_at_once(engine, state, sequence, prepared.call, move); });
+    return process->lane().run_at_once(
+        [&](runtime::Engine& engine, unsigned looks) { return end_at_once(engine, state, sequence, prepared.call, move, looks); });
 }
 
 Request Communicator::Implementation::start(const Prepared& prepared, const std::optional<Timeout>& timeout) const {

@@ -17,6 +17,7 @@ Task allgather_bruck(Operation& op);
 Task allgather_recursive_doubling(Operation& op);
 Task allgather_neighbour_exchange(Operation& op);
 Task allgather_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_allgather(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task allgather_two_level(Operation& op);
 Task allgather_background_disseminated_ring(Operation& op);
 Task allgather_background_sorted_linear_broadcast(Operation& op);
@@ -67,7 +68,8 @@ inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
      .summary = "each rank writes its block into memory that the ranks of its node share; the others copy it out as it comes",
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
-     .begins_early = true},
+     .begins_early = true,
+     .short_move = &short_move_of_allgather},
     {.operation = OperationKind::allgather,
      .name = "two_level",
      .aliases = {"2l"},

@@ -16,4 +16,15 @@ namespace rollcall::collectives {
 
 Task allgather_shared_memory(Operation& op) { return publish_and_copy(op, true, &same_for_all); }
 
+ShortMove short_move_of_allgather(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks) {
+    if (ranks != 2) return {};
+    return {.does = ShortMove::Does::exchange,
+            .for_everybody = true,
+            .partner = 1 - rank,
+            .data = arguments.contribution,
+            .place = block_at(arguments.data, call, 1 - rank),
+            .own = arguments.contribution,
+            .own_place = block_at(arguments.data, call, rank)};
+}
+
 }  // namespace rollcall::collectives

@@ -17,6 +17,7 @@ Task allreduce_ring(Operation& op);
 Task allreduce_rabenseifner(Operation& op);
 Task allreduce_reduce_then_broadcast(Operation& op);
 Task allreduce_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_allreduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task allreduce_two_level(Operation& op);
 Task allreduce_sorted_linear_tree(Operation& op);
 Task allreduce_pre_reduced_ring(Operation& op);
@@ -66,7 +67,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .summary = "all ranks write into memory that the ranks of their node share, and each combines one share of it",
      .paper = kNodeMemory,
      .limits = "every rank waits for all ranks, as the operation demands",
-     .needs = Condition::node_memory | Condition::whole_pieces},
+     .needs = Condition::node_memory | Condition::whole_pieces,
+     .short_move = &short_move_of_allreduce},
     {.operation = OperationKind::allreduce,
      .name = "two_level",
      .aliases = {"2l"},

@@ -47,4 +47,15 @@ Task allreduce_shared_memory(Operation& op) {
     return size <= kReadByAll ? combine_all(op) : combine_shares(op);
 }
 
+ShortMove short_move_of_allreduce(const runtime::Arguments& arguments, const runtime::Call&, int rank, int ranks) {
+    if (ranks != 2) return {};
+    return {.does = ShortMove::Does::exchange,
+            .for_everybody = true,
+            .partner = 1 - rank,
+            .data = arguments.contribution,
+            .place = arguments.data,
+            .own = arguments.contribution,
+            .combiner = &arguments.combiner};
+}
+
 }  // namespace rollcall::collectives

@@ -16,6 +16,7 @@ Task alltoall_pairwise(Operation& op);
 Task alltoall_bruck(Operation& op);
 Task alltoall_arrival_ordered(Operation& op);
 Task alltoall_shared_memory(Operation& op);
+runtime::ShortMove short_move_of_alltoall(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task alltoall_two_level(Operation& op);
 Task alltoall_arrival_ordered_two_level(Operation& op);
 
@@ -59,7 +60,8 @@ inline constexpr AlgorithmEntry kAlltoallAlgorithms[] = {
      .summary = "each rank writes its blocks into memory that the ranks of its node share; each rank copies out the blocks for itself",
      .paper = kNodeMemory,
      .needs = Condition::node_memory,
-     .begins_early = true},
+     .begins_early = true,
+     .short_move = &short_move_of_alltoall},
     {.operation = OperationKind::alltoall,
      .name = "two_level",
      .aliases = {"2l"},

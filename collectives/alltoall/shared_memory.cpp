@@ -19,4 +19,14 @@ namespace rollcall::collectives {
 
 Task alltoall_shared_memory(Operation& op) { return publish_and_copy(op, false, &block_for); }
 
+ShortMove short_move_of_alltoall(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks) {
+    if (ranks != 2) return {};
+    return {.does = ShortMove::Does::exchange,
+            .partner = 1 - rank,
+            .data = block_at(arguments.contribution, call, 1 - rank),
+            .place = block_at(arguments.data, call, 1 - rank),
+            .own = block_at(arguments.contribution, call, rank),
+            .own_place = block_at(arguments.data, call, rank)};
+}
+
 }  // namespace rollcall::collectives

@@ -19,12 +19,17 @@ using runtime::Task;
 inline transport::Bytes blocks_of(transport::Bytes all, std::uint64_t bytes, std::size_t first, std::size_t count) {
     return runtime::slice(all, first * bytes, count * bytes);
 }
+/// The block of one rank, in a call whose blocks have one size and stand one behind the other in `all`.
+template <class Bytes>
+Bytes block_at(Bytes all, const runtime::Call& call, int rank) {
+    return runtime::slice(all, call.bytes * static_cast<std::uint64_t>(rank), call.bytes);
+}
 /// The block of one rank, in the data of a rank that holds all blocks.
 inline transport::Bytes block_of(const Operation& op, int rank) {
     const runtime::Arguments& arguments = op.arguments();
     if (arguments.blocks) [[unlikely]]
         return runtime::slice(arguments.data, arguments.blocks[rank].offset, arguments.blocks[rank].size);
-    return blocks_of(arguments.data, op.call().bytes, static_cast<std::size_t>(rank), 1);
+    return block_at(arguments.data, op.call(), rank);
 }
 
 /// What this rank has for another rank, or for itself, in calls where every rank has something for all: the same data for all ranks, or a
@@ -35,7 +40,7 @@ inline transport::ConstBytes block_for(const Operation& op, int rank) {
     const runtime::Arguments& arguments = op.arguments();
     if (arguments.contribution_blocks) [[unlikely]]
         return runtime::slice(arguments.contribution, arguments.contribution_blocks[rank].offset, arguments.contribution_blocks[rank].size);
-    return runtime::slice(arguments.contribution, op.call().bytes * static_cast<std::uint64_t>(rank), op.call().bytes);
+    return block_at(arguments.contribution, op.call(), rank);
 }
 
 /// Copies a block of this rank to its destination, unless it is there already.

@@ -69,12 +69,11 @@ Task gather_shared_memory(Operation& op) {
 ShortMove short_move_of_gather(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks) {
     if (rank != call.root) return {.does = ShortMove::Does::publish, .partner = call.root, .data = arguments.contribution};
     if (ranks != 2) return {};
-    const auto block = [&](int of) { return runtime::slice(arguments.data, static_cast<std::uint64_t>(of) * call.bytes, call.bytes); };
     return {.does = ShortMove::Does::read,
             .partner = 1 - rank,
-            .place = block(1 - rank),
+            .place = block_at(arguments.data, call, 1 - rank),
             .own = arguments.contribution,
-            .own_place = block(rank)};
+            .own_place = block_at(arguments.data, call, rank)};
 }
 
 }  // namespace rollcall::collectives

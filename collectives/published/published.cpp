@@ -309,10 +309,12 @@ Task exchange_and_combine(Operation& op) {
     const auto contribution = op.arguments().contribution;
     ShortExchange exchange(op, ShortExchange::Flow::among_all, true, contribution.size);
     exchange.begin();
-    co_await op.until([&] { return exchange.next_room(); });
-    co_await exchange.write(contribution);
-    exchange.publish();
-    exchange.tell();
+    if (!exchange.has_published()) {
+        co_await op.until([&] { return exchange.next_room(); });
+        co_await exchange.write(contribution);
+        exchange.publish();
+        exchange.tell();
+    }
     const InRankOrder order(op);
     for (int rank = 0; rank < op.size(); ++rank) {
         const transport::Bytes into = rank == 0 ? order.first() : order.into(rank);

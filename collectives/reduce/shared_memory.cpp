@@ -72,8 +72,14 @@ Task reduce_shared_memory(Operation& op) {
     return op.arguments().combiner.any_order ? combine_short_as_they_come(op) : combine_in_rank_order(op, false);
 }
 
-ShortMove short_move_of_reduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int) {
-    if (rank == call.root) return {};
+ShortMove short_move_of_reduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks) {
+    if (rank == call.root && ranks != 2) return {};
+    if (rank == call.root)
+        return {.does = ShortMove::Does::read,
+                .partner = 1 - rank,
+                .place = arguments.data,
+                .own = arguments.contribution,
+                .combiner = &arguments.combiner};
     return {.does = ShortMove::Does::publish, .partner = call.root, .data = arguments.contribution};
 }
 

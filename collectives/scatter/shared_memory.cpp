@@ -79,9 +79,11 @@ Task scatter_shared_memory(Operation& op) {
 ShortMove short_move_of_scatter(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks) {
     if (rank != call.root) return {.does = ShortMove::Does::read, .partner = call.root, .place = arguments.result};
     if (ranks != 2) return {};
-    const auto block = [&](int of) { return runtime::slice(arguments.data, static_cast<std::uint64_t>(of) * call.bytes, call.bytes); };
-    return {
-        .does = ShortMove::Does::publish, .partner = 1 - rank, .data = block(1 - rank), .own = block(rank), .own_place = arguments.result};
+    return {.does = ShortMove::Does::publish,
+            .partner = 1 - rank,
+            .data = block_at(arguments.data, call, 1 - rank),
+            .own = block_at(arguments.data, call, rank),
+            .own_place = arguments.result};
 }
 
 }  // namespace rollcall::collectives

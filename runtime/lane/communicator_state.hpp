@@ -47,6 +47,8 @@ struct CommunicatorState {
     /// Where each rank publishes in node memory: the first entry of the communicator's slots in its region; null: it is on another node.
     /// Empty: no operation has used node memory yet.
     std::vector<node::Entry*> places;
+    /// The last call for which this rank published before there was an operation (ShortMove::Does::exchange).
+    std::uint64_t shown_at_once = 0;
 
     /// Only in the communicator of a plan: what its algorithm keeps from one iteration to the next. The algorithm begins with null.
     std::optional<std::shared_ptr<void>> kept;

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 
+#include "foundation/relax.hpp"
 #include "runtime/lane/store_then_look.hpp"
 #include "runtime/lane/waiting.hpp"
 
@@ -16,21 +17,15 @@ namespace {
 constexpr std::uint32_t kCallsPerCoreLook = 64;
 // Calls that end at once do not poll. After this many of them one call does, because peers wait for messages of their own.
 constexpr unsigned kCallsWithoutPoll = 32;
+// A call that may end at once looks so often for what it waits for, about a microsecond, if another core can bring it.
+constexpr unsigned kLooks = 32;
 // A thread that waits for the baton yields a few times before it sleeps: the background thread releases it within one poll.
 constexpr int kYieldsForBaton = 8;
-
-void relax() noexcept {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    asm volatile("yield");
-#endif
-}
 
 }  // namespace
 
 Lane::Lane(Engine& engine, bootstrap::Bootstrap& bootstrap, const IdlePolicy& policy)
-    : engine_(engine), bootstrap_(bootstrap), policy_(policy), idle_(policy.yield, policy.spin) {
+    : engine_(engine), bootstrap_(bootstrap), policy_(policy), looks_(policy.yield || policy.spin == 0 ? 0 : kLooks), idle_(policy.yield, policy.spin) {
     application_cpu_ = sched_getcpu();
     if (policy_.background)
         start_background();

@@ -74,13 +74,13 @@ class Lane {
     void wait(const Ended::Wait& wait);
     /// start() and wait() in one, without releasing the baton in between.
     bool run(Waitable& waitable, Timeout timeout);
-    /// Runs `work(engine)` as the owner, if that is possible at once, and returns what it returns: whether it has done all of a call. If
-    /// not, the caller must use run().
+    /// Runs `work(engine, looks)` as the owner, if that is possible at once, and returns what it returns: whether it has done all of a
+    /// call. If not, the caller must use run(). Before it gives up, it may look so many times more at what another rank writes.
     template <class Work>
     bool run_at_once(Work&& work) {
         if (!try_take()) return false;
         const Baton baton(*this);
-        if (submitted_.load(std::memory_order_relaxed) || !work(engine_)) return false;
+        if (submitted_.load(std::memory_order_relaxed) || !work(engine_, looks_)) return false;
         note_call();
         poll_if_due();
         return true;
@@ -211,6 +211,7 @@ class Lane {
     Engine& engine_;
     bootstrap::Bootstrap& bootstrap_;
     const IdlePolicy policy_;
+    const unsigned looks_;  ///< See run_at_once().
     Lane* also_ = nullptr;  ///< The lane that callers of this one also drive (belong_to()), or null.
     LaneCounters counters_;
 

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "foundation/copy.hpp"
+#include "foundation/relax.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/publication.hpp"
 
@@ -17,13 +18,15 @@ void copy(transport::Bytes into, transport::ConstBytes from) noexcept {
 
 class ShortCall {
   public:
-    ShortCall(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const ShortMove& move) noexcept
+    ShortCall(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const ShortMove& move,
+              unsigned looks) noexcept
         : engine_(engine),
           communicator_(communicator),
           sequence_(sequence),
           call_(call),
           move_(move),
-          publishes_(move.does == ShortMove::Does::publish),
+          looks_(looks),
+          publishes_(move.does != ShortMove::Does::read),
           rank_(communicator.rank),
           first_(publishes_ && move.for_everybody ? 0 : move.partner),
           last_(publishes_ && move.for_everybody ? communicator.group->size - 1 : move.partner) {}
@@ -33,6 +36,8 @@ class ShortCall {
     bool is_alone() const noexcept;
     bool publish();
     bool read();
+    bool comes(const node::Entry& entry) const noexcept;
+    void take(transport::ConstBytes its) const;
     bool finds_other_call();
     bool is_other_call(const node::Entry& entry, int publisher);
     void wake();
@@ -43,6 +48,7 @@ class ShortCall {
     const std::uint64_t sequence_;
     const Call& call_;
     const ShortMove& move_;
+    const unsigned looks_;
     const bool publishes_;
     const int rank_;
     const int first_, last_;  ///< The ranks that read what this one publishes, or the rank that has published what this one reads.
@@ -61,11 +67,14 @@ inline bool ShortCall::end_at_once() {
     if (!is_alone()) return false;
     communicator_.remember(sequence_, call_);  // first, because there may be no memory for it
     key_ = node::key_of(communicator_.group->id, sequence_);
-    if (publishes_ ? !publish() : !read()) return false;
-    copy(move_.own_place, move_.own);
+    const bool reads = move_.does != ShortMove::Does::publish;
+    if (publishes_ && !publish()) return false;
+    if (publishes_ && reads) communicator_.shown_at_once = sequence_;
+    if (reads && !read()) return false;
+    if (!move_.combiner) copy(move_.own_place, move_.own);
     communicator_.begun = sequence_;
     // If a reader has made another call, this one fails when it begins as an Operation.
-    return !publishes_ || !finds_other_call();
+    return reads || !finds_other_call();
 }
 
 inline bool ShortCall::publish() {
@@ -83,14 +92,29 @@ inline bool ShortCall::publish() {
 inline bool ShortCall::read() {
     const Group& group = *communicator_.group;
     node::Entry& entry = entry_at(places_of(move_.partner), group, move_.for_everybody ? kEverybody : rank_, sequence_);
-    if (entry.key.load(std::memory_order_acquire) != key_) return false;
+    if (!comes(entry)) return false;
     const auto shown = node::look_at(entry, key_);
     if (!shown || !call_.is_same_as(shown->call) || shown->size != move_.place.size) return false;
-    copy(move_.place, {engine_.node_->region_of(group.world_rank(move_.partner)).place_of(entry, move_.place.size), move_.place.size});
+    take({engine_.node_->region_of(group.world_rank(move_.partner)).place_of(entry, move_.place.size), move_.place.size});
     const auto readers = node::let_go(entry.state, shown->generation);
     if (!readers) return false;
     if (*readers == 0) wake();
     return true;
+}
+
+// What a rank waits for often comes sooner than an Operation would be made.
+inline bool ShortCall::comes(const node::Entry& entry) const noexcept {
+    for (unsigned left = looks_; entry.key.load(std::memory_order_acquire) != key_; --left) {
+        if (left == 0) return false;
+        relax();
+    }
+    return true;
+}
+
+inline void ShortCall::take(transport::ConstBytes its) const {
+    if (!move_.combiner) return copy(move_.place, its);
+    const bool is_left = move_.partner < rank_;
+    (*move_.combiner)(move_.place.data, is_left ? its.data : move_.own.data, is_left ? move_.own.data : its.data, its.size);
 }
 
 // As in ShortExchange::look_for_other_calls().
@@ -121,8 +145,9 @@ inline void ShortCall::wake() {
     }
 }
 
-bool end_at_once(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const ShortMove& move) {
-    return ShortCall(engine, communicator, sequence, call, move).end_at_once();
+bool end_at_once(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const ShortMove& move,
+                 unsigned looks) {
+    return ShortCall(engine, communicator, sequence, call, move, looks).end_at_once();
 }
 
 }  // namespace rollcall::runtime

@@ -9,6 +9,7 @@ ShortExchange::ShortExchange(Operation& operation, Flow flow, bool for_everybody
       for_everybody_(for_everybody),
       tells_at_once_(operation.engine().tells_of_puts_),
       copies_in_model_time_(operation.engine().has_model_time_),
+      is_shown_(operation.communicator().shown_at_once == operation.sequence()),
       ranks_(operation.size()),
       own_(operation.rank()),
       memory_(*operation.engine().node()),

@@ -55,7 +55,9 @@ class ShortExchange final : public NodeUse {
     /// Whether this rank has anything to publish.
     bool publishes() const noexcept { return readers_ != 0; }
     /// This rank's data is there: it may be published.
-    void begin() noexcept { unpublished_ = for_everybody_ && readers_ ? 1 : readers_; }
+    void begin() noexcept {
+        if (!is_shown_) unpublished_ = for_everybody_ && readers_ ? 1 : readers_;
+    }
     /// Whether everything has been published and read.
     bool complete() const noexcept { return (unpublished_ | unread_) == 0; }
     /// Whether everything has been published, once begin() has been called.
@@ -161,6 +163,7 @@ class ShortExchange final : public NodeUse {
     const bool for_everybody_;
     const bool tells_at_once_;         ///< See Transport::tells_of_puts().
     const bool copies_in_model_time_;  ///< See Machine::has_model_time().
+    const bool is_shown_;              ///< Everything was published before the operation began (end_at_once()).
     bool leaves_;                      ///< This rank reads nothing, and looks in the end whether its readers made another call.
     const int ranks_, own_;            ///< The size of the operation, and this rank.
     int other_ = 0;

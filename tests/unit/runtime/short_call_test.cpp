@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <memory>
@@ -10,10 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/broadcast/broadcast.hpp"
 #include "collectives/catalogue.hpp"
-#include "collectives/gather/gather.hpp"
-#include "collectives/scatter/scatter.hpp"
 #include "tests/unit/runtime/lane.hpp"
 #include "tests/unit/runtime/private_memory.hpp"
 
@@ -33,6 +31,7 @@ struct Rank {
         engine.set_node(memory.get());
         engine.add(communicator);
         mine.fill(std::byte(rank + 1));
+        for (std::size_t i = 0; i < for_each.size(); ++i) for_each[i] = std::byte(10 * (rank + 1) + static_cast<int>(i / kBytes) + 1);
     }
     ~Rank() { engine.close(); }
     static Engine::Options options(int ranks, int rank) {
@@ -44,20 +43,32 @@ struct Rank {
     }
     Arguments arguments(OperationKind kind) {
         Arguments its;
-        if (kind == OperationKind::broadcast)
-            its.data = {communicator.rank == kRoot ? mine.data() : others.data(), kBytes};
-        else if (kind == OperationKind::scatter)
-            its.result = {others.data(), kBytes};
-        else
-            its.contribution = {mine.data(), kBytes};
-        if (kind != OperationKind::broadcast && communicator.rank == kRoot)
-            its.data = {blocks.data(), kBytes * static_cast<std::uint64_t>(communicator.group->size)};
+        const std::uint64_t all = kBytes * static_cast<std::uint64_t>(communicator.group->size);
+        switch (kind) {
+            case OperationKind::broadcast: its.data = {communicator.rank == kRoot ? mine.data() : others.data(), kBytes}; return its;
+            case OperationKind::allreduce:
+                its.contribution = {mine.data(), kBytes};
+                its.data = {others.data(), kBytes};
+                its.combiner.function = &append;
+                its.combiner.is_commutative = its.combiner.any_order = false;
+                return its;
+            case OperationKind::scatter: its.result = {others.data(), kBytes}; break;
+            case OperationKind::alltoall: its.contribution = {for_each.data(), all}; break;
+            default: its.contribution = {mine.data(), kBytes};
+        }
+        if (!collectives::operation(kind).has_root || communicator.rank == kRoot) its.data = {blocks.data(), all};
         return its;
+    }
+    /// The digits of `right` behind those of `left`.
+    static void append(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
+        for (std::uint64_t i = 0; i < count; ++i)
+            static_cast<unsigned char*>(into)[i] =
+                static_cast<unsigned char>(static_cast<const unsigned char*>(left)[i] * 10 + static_cast<const unsigned char*>(right)[i]);
     }
     static Call call(OperationKind kind) {
         Call its;
         its.bytes = kBytes;
-        its.root = kRoot;
+        its.root = collectives::operation(kind).has_root ? kRoot : -1;
         its.kind = kind;
         its.algorithm = collectives::find_algorithm(kind, "shared_memory", collectives::kReal).number;
         return its;
@@ -68,7 +79,7 @@ struct Rank {
         const Call which = call(kind);
         const auto& entry = collectives::find_algorithm(kind, "shared_memory", collectives::kReal);
         const ShortMove move = entry.short_move(its, which, communicator.rank, communicator.group->size);
-        return move.does != ShortMove::Does::more && end_at_once(engine, communicator, sequence, which, move);
+        return move.does != ShortMove::Does::more && end_at_once(engine, communicator, sequence, which, move, 0);
     }
     /// Begins it as an operation.
     std::unique_ptr<Operation> start(OperationKind kind, std::uint64_t sequence) {
@@ -85,7 +96,7 @@ struct Rank {
     std::unique_ptr<node::NodeMemory> memory;
     CommunicatorState communicator;
     std::array<std::byte, kBytes> mine{}, others{};
-    std::array<std::byte, 3 * kBytes> blocks{};
+    std::array<std::byte, 3 * kBytes> blocks{}, for_each{};
 };
 
 class ShortCalls : public testing::Test {
@@ -109,10 +120,9 @@ class ShortCalls : public testing::Test {
         for (auto& operation : first) EXPECT_TRUE(operation->done() && !operation->error());
     }
     Rank& rank(int which) { return *ranks_[static_cast<std::size_t>(which)]; }
-    static bool is_from(const std::byte* data, int rank) {
-        for (std::uint64_t i = 0; i < kBytes; ++i)
-            if (data[i] != std::byte(rank + 1)) return false;
-        return true;
+    static bool is_from(const std::byte* data, int rank) { return has(data, rank + 1); }
+    static bool has(const std::byte* data, int value) {
+        return std::all_of(data, data + kBytes, [&](std::byte each) { return each == std::byte(value); });
     }
 
   private:
@@ -145,6 +155,45 @@ TEST_F(ShortCalls, MoveTheBlocksOfTwoRanks) {
     ASSERT_TRUE(rank(1).ends_at_once(OperationKind::scatter, 3));
     EXPECT_TRUE(is_from(rank(0).others.data(), 0));
     EXPECT_TRUE(is_from(rank(1).others.data(), 1));
+}
+
+// The rank that comes first publishes, and the rest is an operation. The other one ends at once.
+TEST_F(ShortCalls, ExchangeBetweenTwoRanks) {
+    set_up(2);
+    for (std::uint64_t sequence = 2; sequence < 50; ++sequence) {
+        const int first = static_cast<int>(sequence % 2);
+        const auto kind = std::array{OperationKind::allgather, OperationKind::alltoall, OperationKind::allreduce}[sequence % 3];
+        SCOPED_TRACE(sequence);
+        for (int each = 0; each < 2; ++each) {
+            rank(each).blocks.fill(std::byte(0));
+            rank(each).others.fill(std::byte(0));
+        }
+        ASSERT_FALSE(rank(first).ends_at_once(kind, sequence));
+        ASSERT_TRUE(rank(1 - first).ends_at_once(kind, sequence));
+        const auto operation = rank(first).start(kind, sequence);
+        ASSERT_TRUE(operation->done() && !operation->error());
+        for (int each = 0; each < 2; ++each) {
+            const std::byte* const blocks = rank(each).blocks.data();
+            if (kind == OperationKind::allreduce) {
+                EXPECT_TRUE(has(rank(each).others.data(), 12));
+            } else {
+                EXPECT_TRUE(has(blocks, kind == OperationKind::allgather ? 1 : 10 + each + 1));
+                EXPECT_TRUE(has(blocks + kBytes, kind == OperationKind::allgather ? 2 : 20 + each + 1));
+            }
+        }
+    }
+    EXPECT_EQ(rank(0).network.sent, 0);
+}
+
+TEST_F(ShortCalls, WakeThePartnerOfAnExchangeOnce) {
+    set_up(2);
+    const auto waits = rank(1).start(OperationKind::allgather, 2);
+    rank(1).engine.set_sleeping(true);
+    ASSERT_TRUE(rank(0).ends_at_once(OperationKind::allgather, 2));
+    EXPECT_EQ(rank(0).network.sent, 1);
+    rank(1).engine.set_sleeping(false);
+    rank(1).engine.progress();
+    EXPECT_TRUE(waits->done());
 }
 
 TEST_F(ShortCalls, MeetOperations) {
@@ -203,6 +252,16 @@ TEST_F(ShortCalls, FindAnotherCall) {
     EXPECT_EQ(fails->error()->code(), ErrorCode::mismatch);
     EXPECT_NE(std::string(fails->error()->what()).find("gather"), std::string::npos) << fails->error()->what();
     EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 3)) << "the communicator is broken";
+}
+
+TEST_F(ShortCalls, FindAnotherExchange) {
+    set_up(2);
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::allgather, 2));
+    EXPECT_FALSE(rank(1).ends_at_once(OperationKind::allreduce, 2));
+    const auto fails = rank(1).start(OperationKind::allreduce, 2);
+    ASSERT_TRUE(fails->done() && fails->error());
+    EXPECT_EQ(fails->error()->code(), ErrorCode::mismatch);
+    EXPECT_NE(std::string(fails->error()->what()).find("allgather"), std::string::npos) << fails->error()->what();
 }
 
 }  // namespace

@@ -70,6 +70,12 @@ std::string describe(const CLI::App& root, const CLI::ParseError& error) {
         return fmt::format("{} of `{}` is given without a value (`{} --help` says what it takes)", what.substr(0, what.find(':')),
                            full_name(command), full_name(command));
     }
+    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) {
+        const auto name = what.substr(what.find('-'), what.find(" = ") - what.find('-'));
+        const auto* const option = command.get_option_no_throw(name);
+        if (option != nullptr && option->get_items_expected_max() == 0)
+            return fmt::format("{} of `{}` takes no value; allowed: {} alone", name, full_name(command), name);
+    }
     // The checks of this file say what is allowed. CLI11's own messages do not.
     const bool complete = what.find("allowed: ") != std::string::npos;
     return complete ? what : fmt::format("{} (`{} --help` says what is allowed)", what, full_name(command));

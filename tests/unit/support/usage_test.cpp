@@ -48,10 +48,11 @@ TEST(Usage, NamesTheWordAndListsWhatIsAllowed) {
     EXPECT_EQ(said({"info", "--all"}), "");
 }
 
-TEST(Usage, SaysThatAnOptionIsGivenTwiceOrWithoutAValue) {
+TEST(Usage, SaysThatAnOptionIsGivenTwiceOrWithoutAValueOrWithOne) {
     EXPECT_EQ(said({"info", "--ranks", "1", "--ranks", "2"}), "--ranks of `rollcall info` is given 2 times; allowed: once");
     EXPECT_EQ(said({"info", "--ranks"}), "--ranks of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
     EXPECT_EQ(said({"info", "--name", ""}), "--name: its value is empty; allowed: a value, or to leave the option out");
+    EXPECT_EQ(said({"info", "--all=of them"}), "--all of `rollcall info` takes no value; allowed: --all alone");
     EXPECT_EQ(said({"info", "--name="}), "--name of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
 }
 

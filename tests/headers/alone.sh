@@ -7,8 +7,8 @@
 set -u -o pipefail
 compiler=$1 flags=$2 parallel=$4 without=$5
 cd "$3" || exit
-changed_last=24
-at_random=24
+changed_last=12
+at_random=8
 seed=${ROLLCALL_TEST_SEED:-$RANDOM}
 rooms='api bench bootstrap collectives command foundation launcher runtime support transports'
 # shellcheck disable=SC2086 # several words

@@ -81,15 +81,12 @@ TEST(Decoupled, ALateRankPassesOnBeforeItCalls) {
 }
 
 TEST(Decoupled, ALateRankCollectsBeforeItCalls) {
-    for (const char* network : {"ROLLCALL_TRANSPORT=ucx", "UCX_TLS=tcp"}) {
-        Words environment = kMessages;
-        environment.push_back(network);
-        expect_success(4, {"collects_early:2", "collects_early:20"}, with(environment));
-        expect_success(7, {"collects_early:6"}, with(environment));
-        // With room for the data that rank 3 hands over (6 times 300,000 bytes) and few parts only, the others begin with their callers.
-        environment.push_back("ROLLCALL_LANDING_BYTES=5Mi");
-        expect_success(4, {"collects_early:6"}, with(environment));
-    }
+    Words environment = kMessages;
+    expect_success(4, {"collects_early:2", "collects_early:20"}, with(environment));
+    expect_success(7, {"collects_early:6"}, with(environment));
+    // With room for the data that rank 3 hands over (6 times 300,000 bytes) and few parts only, the others begin with their callers.
+    environment.push_back("ROLLCALL_LANDING_BYTES=5Mi");
+    expect_success(4, {"collects_early:6"}, with(environment));
 }
 
 class Leaving : public testing::TestWithParam<std::string> {};

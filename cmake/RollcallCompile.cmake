@@ -27,7 +27,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # A compiler cache is of no use where a precompiled header differs each time it is made.
   target_compile_options(rollcall_compile INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
   # Programs with sanitizers are large. LLVM's linker, if it is installed, links them much faster.
-  find_program(ROLLCALL_LLD NAMES ld.lld-16 ld.lld)
+  include(CheckLinkerFlag)
+  check_linker_flag(CXX -fuse-ld=lld ROLLCALL_LLD)
   if(ROLLCALL_LLD)
     add_link_options(-fuse-ld=lld)
   endif()

@@ -12,6 +12,7 @@ wait $killed
 echo left >"$directory/invitation.part"
 "$1" run -n 2 --timeout 90s "$2" view "$directory/invitation" &
 viewer=$!
+trap 'kill $viewer 2>/dev/null; rm -rf "$directory"' EXIT
 sleep 0.2
 "$1" run -n 3 --timeout 90s "$2" simulate "$directory/invitation" || exit
 wait $viewer

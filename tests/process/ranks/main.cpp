@@ -48,7 +48,7 @@ int play(int argc, char** argv) {
             const auto found = scenarios().find(words.at(0));
             check(found != scenarios().end(), "there is no such scenario");
             words.erase(words.begin());
-            Scene scene{job,        job.world(), job.rank(), job.size(), words, static_cast<std::size_t>(i - 1) * kWordsEach % kSharedWords,
+            Scene scene{job,        job.world(), job.rank(), job.size(), words, static_cast<std::size_t>(i - 1) * kWordsEach,
                         end_may_say};
             found->second(scene);
         }

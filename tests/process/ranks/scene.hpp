@@ -47,7 +47,10 @@ struct Scene {
     std::size_t first_word;          ///< The index of its first word in shared().
     std::string& end_may_say;        ///< finalize() may fail with an error that says this.
 
-    std::atomic<std::uint64_t>& at(std::size_t index) const { return shared(first_word + index); }
+    std::atomic<std::uint64_t>& at(std::size_t index) const {
+        check(first_word + index < kSharedWords, "a job has words for {} scenarios, and no more", kSharedWords / kWordsEach);
+        return shared(first_word + index);
+    }
     void raise(std::size_t index) const { at(index).store(1); }
     /// Sleeps, without a call into Rollcall, until that word is at least `value`.
     void await(std::size_t index, std::uint64_t value = 1) const {

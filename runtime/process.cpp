@@ -10,10 +10,8 @@
 
 #include "foundation/interfaces.hpp"
 #include "foundation/log.hpp"
-#include "runtime/card.hpp"
 #include "runtime/clock/host_clock.hpp"
 #include "runtime/limits.hpp"
-#include "runtime/topology/binding.hpp"
 #include "transports/catalogue.hpp"
 #include "transports/process_memory.hpp"
 
@@ -93,47 +91,73 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
       bootstrap_(std::move(bootstrap)),
       slots_(slots_of(settings_, bootstrap_->place().size)) {
     watch_forks();
-    const bootstrap::Place& place = bootstrap_->place();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
-    if (place.rank == 0) {
+    if (place().rank == 0) {
         for (const std::string& warning : settings_.warnings) log(spdlog::level::warn, "{}", warning);
         costs_ = costs_of_setting(settings_.costs);
     }
-
-    const transport::TransportOptions options = transport_options(settings_, place);
+    const transport::TransportOptions options = transport_options(settings_, place());
     make_transport(options);
-    if (place.hosts > 1 && settings_.silence > 0) lifelines_ = std::make_unique<Lifelines>(settings_.silence, options.interfaces);
-
-    Engine::Options engine_options;
-    engine_options.rank = place.rank;
-    engine_options.size = place.size;
-    engine_options.landing_bytes = settings_.landing_bytes;
-    engine_options.landing_longest = longest_landing(settings_);
-    const EagerLimits eager = eager_limits(settings_);
-    engine_options.eager_bytes = eager.usual;
-    engine_options.eager_bytes_over_tcp = eager.over_tcp;
-    engine_options.mismatch_probe = settings_.mismatch_probe;
-    engine_options.algorithm_name = algorithm_name;
-    if (settings_.decouples()) engine_options.find_part_alone = find_part_alone;
-    engine_options.hosts.assign(static_cast<std::size_t>(place.size), place.host);
-    engine_options.trace = true;
-    engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options);
-
-    const TestClock wrong_clock = test_clock(place.rank, place.size);
+    if (place().hosts > 1 && settings_.silence > 0) lifelines_ = std::make_unique<Lifelines>(settings_.silence, options.interfaces);
+    engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options(algorithm_name, find_part_alone));
+    const TestClock wrong_clock = test_clock(place().rank, place().size);
     engine_->set_host_clock(wrong_clock.model);
     clock_ = std::make_shared<CommonClock>(wrong_clock.model);
+    make_segment();
 
     const std::string cpus = format_cpus(cpus_of());
+    std::vector<std::vector<std::byte>> own_addresses;
+    for (const auto& transport : transports_) own_addresses.push_back(transport->address());
+    const Card mine = own_card(cpus, own_addresses, clock_identity(place().host) + wrong_clock.number);
+    const auto cards = bootstrap_->exchange(write_card(mine), {}, timeout);
+    Met met = meet(mine, cards);
+    const std::vector<node::TooLong> too_long = node::leave_out_too_long(met.handles);
+    share_memory(met);
+    find_sharing(met.handles);
+    if (two_jobs) two_jobs->name_ranks(met.hosts);
+    engine_->set_hosts(std::move(met.hosts));
+    warn_of_limits(too_long);
+    engine_->set_signs_of_life(lifelines_.get());
+    for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(met.addresses[i], cards.storage());
+    // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
+    const bool crowded = oversubscribed(met.neighbours), prefers_single_copy = settings_.single_copy == "always" || crowded;
+    if (node_) node_->set_prefers_single_copy(prefers_single_copy);
+    if (single_copy_ && prefers_single_copy) single_copy_->meet(met.memories);
+    make_world(two_jobs);
+    make_lane(policy_of(settings_, crowded, met.woken_by_kernel));
+}
+
+Engine::Options Process::engine_options(AlgorithmName algorithm_name, FindPartAlone find_part_alone) const {
+    Engine::Options options;
+    options.rank = place().rank;
+    options.size = place().size;
+    options.landing_bytes = settings_.landing_bytes;
+    options.landing_longest = longest_landing(settings_);
+    const EagerLimits eager = eager_limits(settings_);
+    options.eager_bytes = eager.usual;
+    options.eager_bytes_over_tcp = eager.over_tcp;
+    options.mismatch_probe = settings_.mismatch_probe;
+    options.algorithm_name = algorithm_name;
+    if (settings_.decouples()) options.find_part_alone = find_part_alone;
+    options.hosts.assign(static_cast<std::size_t>(place().size), place().host);
+    options.trace = true;
+    return options;
+}
+
+void Process::make_segment() {
     if (settings_.node_memory == "no") {
         node_memory_in_words_ = "none, because ROLLCALL_NODE_MEMORY is no";
-    } else if (place.size > 1) {
-        const std::uint64_t part = settings_.node_ranks == 0 ? 0 : static_cast<std::uint64_t>(place.local_rank) / settings_.node_ranks;
-        segment_ = std::make_unique<node::Segment>(slots_of(settings_, place.size), engine_->landing().budget(), part);
+    } else if (place().size > 1) {
+        const std::uint64_t part = settings_.node_ranks == 0 ? 0 : static_cast<std::uint64_t>(place().local_rank) / settings_.node_ranks;
+        segment_ = std::make_unique<node::Segment>(slots_of(settings_, place().size), engine_->landing().budget(), part);
         if (!segment_->why_not().empty()) node_memory_in_words_ = "none: " + segment_->why_not();
     }
-    Card mine{.host = place.host,
+}
+
+Card Process::own_card(std::string_view cpus, std::span<const std::vector<std::byte>> addresses, std::uint64_t clock) const {
+    Card card{.host = place().host,
               .cpus = cpus,
-              .clock = clock_identity(place.host) + wrong_clock.number,
+              .clock = clock,
               .allowance = engine_->granted_allowance(),
               .accepts_eager_data = engine_->accepts_eager_data(),
               .node = segment_ ? segment_->handle() : node::Handle(),
@@ -141,79 +165,66 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
               .lifeline = lifelines_ ? lifelines_->address() : std::span<const std::byte>(),
               .costs = {},
               .addresses = {}};
-    if (place.rank == 0) mine.costs = std::as_bytes(std::span(&costs_, 1));
-    std::vector<std::vector<std::byte>> own_addresses;
-    for (const auto& transport : transports_)
-        mine.addresses.push_back({.transport = transport->name(),
-                                  .version = transport->version(),
-                                  .shares_memory = transport->shares_memory(),
-                                  .bytes = own_addresses.emplace_back(transport->address())});
-    const auto cards = bootstrap_->exchange(write_card(mine), {}, timeout);
+    if (place().rank == 0) card.costs = std::as_bytes(std::span(&costs_, 1));
+    for (std::size_t i = 0; i < transports_.size(); ++i)
+        card.addresses.push_back({.transport = transports_[i]->name(),
+                                  .version = transports_[i]->version(),
+                                  .shares_memory = transports_[i]->shares_memory(),
+                                  .bytes = addresses[i]});
+    return card;
+}
 
-    using Addresses = std::vector<std::span<const std::byte>>;  // by rank
-    std::vector<Addresses> addresses(transports_.size(), Addresses(cards.size()));
-    std::vector<std::string> hosts(cards.size());
-    std::vector<node::Handle> handles;
-    std::vector<transport::SingleCopyHandle> memories;
-    std::vector<Cpus> neighbours;
-    bool woken_by_kernel = false;
-    std::unordered_map<std::string, int> first_on;
+Process::Met Process::meet(const Card& mine, const bootstrap::Gathered& cards) {
+    Met met;
+    met.addresses.assign(transports_.size(), std::vector<std::span<const std::byte>>(cards.size()));
+    std::unordered_map<std::string_view, int> first_on;
     std::unordered_map<std::uint64_t, int> clocks;
-    for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-        const auto card = read_card(cards[rank]);
+    for (std::size_t i = 0; i < cards.size(); ++i) {
+        const int rank = static_cast<int>(i);
+        const auto card = read_card(cards[i]);
         if (!card)
             throw Error(
                 ErrorCode::bootstrap,
                 fmt::format("rank {} of the job uses another version of Rollcall: build all programs of a job against the same version",
                             rank),
-                static_cast<int>(rank));
-        check_transports(mine, place.rank, *card, static_cast<int>(rank));
+                rank);
+        check_transports(mine, place().rank, *card, rank);
         if (rank == 0 && card->costs.size() == sizeof costs_) std::memcpy(&costs_, card->costs.data(), sizeof costs_);
-        hosts[rank] = card->host;
+        const bool on_own_host = card->host == mine.host, has_own_clock = card->clock == mine.clock;
+        met.hosts.emplace_back(card->host);
+        met.handles.push_back(card->node);
+        met.memories.push_back(card->memory);
+        for (std::size_t own = 0; own < transports_.size(); ++own) met.addresses[own][i] = card->addresses[own].bytes;
         // Hosts with one clock are containers of one kernel. Their ranks share its CPUs, even if the containers have different host names.
-        if (hosts[rank] == place.host || card->clock == mine.clock) neighbours.push_back(parse_cpus(card->cpus));
-        hosts_.push_back(first_on.try_emplace(hosts[rank], static_cast<int>(rank)).first->second);
-        memory_.push_back(card->addresses.front().shares_memory ? hosts_.back() : -1);
+        if (on_own_host || has_own_clock) met.neighbours.push_back(parse_cpus(card->cpus));
+        if (!on_own_host && has_own_clock) met.woken_by_kernel = transport().uses_tcp();
+        const bool shares_memory = card->addresses.front().shares_memory;
+        hosts_.push_back(first_on.try_emplace(card->host, rank).first->second);
+        memory_.push_back(shares_memory ? hosts_.back() : -1);
         clock_hosts_.push_back(clocks.try_emplace(card->clock, static_cast<int>(clocks.size())).first->second);
-        for (std::size_t i = 0; i < transports_.size(); ++i) addresses[i][rank] = card->addresses[i].bytes;
-        handles.push_back(card->node);
-        memories.push_back(card->memory);
-        const bool by_memory = card->addresses.front().shares_memory && hosts[rank] == place.host;
-        engine_->set_peer(static_cast<int>(rank), card->allowance, card->accepts_eager_data, transport().uses_tcp() && !by_memory);
-        if (hosts[rank] != place.host && card->clock == mine.clock) woken_by_kernel = transport().uses_tcp();
-        if (lifelines_ && card->host != place.host) lifelines_->add(static_cast<int>(rank), card->lifeline);
+        const bool by_memory = shares_memory && on_own_host;
+        engine_->set_peer(rank, card->allowance, card->accepts_eager_data, transport().uses_tcp() && !by_memory);
+        if (lifelines_ && !on_own_host) lifelines_->add(rank, card->lifeline);
     }
-    const std::vector<node::TooLong> too_long = node::leave_out_too_long(handles);
-    share_memory(handles, hosts, memories);
-    std::unordered_map<std::uint64_t, int> first_in;
-    for (std::size_t rank = 0; rank < handles.size(); ++rank) {
-        const int own = static_cast<int>(rank);
-        sharing_.push_back(handles[rank].domain == 0 ? own : first_in.try_emplace(handles[rank].domain, own).first->second);
-    }
-    if (two_jobs) two_jobs->name_ranks(hosts);
-    engine_->set_hosts(std::move(hosts));
-    warn_of_limits(too_long);
-    engine_->set_signs_of_life(lifelines_.get());
-    for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(addresses[i], cards.storage());
-    // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
-    const bool crowded = oversubscribed(neighbours), prefers_single_copy = settings_.single_copy == "always" || crowded;
-    if (node_) node_->set_prefers_single_copy(prefers_single_copy);
-    if (single_copy_ && prefers_single_copy) single_copy_->meet(memories);
+    return met;
+}
 
+void Process::make_world(const std::optional<TwoJobs>& two_jobs) {
     auto world = std::make_shared<Group>();
     world->id = kWorldId;
     world->name = two_jobs ? fmt::format("{}+{}", two_jobs->names[0], two_jobs->names[1]) : "world";
-    world->size = place.size;
+    world->size = place().size;
     if (two_jobs) world->first_group = two_jobs->in_first;
     complete(*world);
-    slots_.take(static_cast<std::uint64_t>(place.size));
+    slots_.take(static_cast<std::uint64_t>(place().size));
     world_ = world;
+}
 
-    const IdlePolicy policy = policy_of(settings_, crowded, woken_by_kernel);
+void Process::make_lane(const IdlePolicy& policy) {
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
     if (own_) lane_->belong_to(own_->job().lane());
     log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",
-        place.rank, place.size, place.host, bootstrap_->name(), transport().description(),
+        place().rank, place().size, place().host, bootstrap_->name(), transport().description(),
         !policy.yield     ? "keeps its core"
         : policy.spin > 0 ? "yields"
                           : "sleeps",
@@ -236,9 +247,9 @@ void Process::make_transport(const transport::TransportOptions& options) {
     transports_.push_back(std::move(made));
 }
 
-void Process::share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts,
-                           const std::vector<transport::SingleCopyHandle>& memories) {
+void Process::share_memory(const Met& met) {
     if (!segment_) return;
+    const std::vector<node::Handle>& handles = met.handles;
     const node::Handle& mine = handles[static_cast<std::size_t>(place().rank)];
     if (mine.domain == 0) {
         if (segment_->why_not().empty())
@@ -256,16 +267,24 @@ void Process::share_memory(const std::vector<node::Handle>& handles, const std::
     }
     if (regions.size() < 2) return segment_->close();
     const std::size_t first = static_cast<std::size_t>(owner);
-    const node::Shared shared = segment_->map(handles[first], fmt::format("rank {} on host {}", owner, hosts[first]),
+    const node::Shared shared = segment_->map(handles[first], fmt::format("rank {} on host {}", owner, met.hosts[first]),
                                               node::geometry_of(regions), static_cast<int>(regions.size()));
     const int own = rank_on_node[static_cast<std::size_t>(place().rank)];
     node_ = std::make_unique<node::NodeMemory>(shared, own, std::move(rank_on_node), engine_->landing());
     engine_->set_node(node_.get());
     node_memory_in_words_ = fmt::format("shared by {} ranks", regions.size());
     if (!single_copy_) return;
-    for (std::size_t rank = 0; rank < memories.size(); ++rank)
-        if (node_->has(static_cast<int>(rank)) && !transport::can_read(memories[rank])) return;
+    for (std::size_t rank = 0; rank < met.memories.size(); ++rank)
+        if (node_->has(static_cast<int>(rank)) && !transport::can_read(met.memories[rank])) return;
     node_->set_reads_processes();
+}
+
+void Process::find_sharing(const std::vector<node::Handle>& handles) {
+    std::unordered_map<std::uint64_t, int> first_in;
+    for (std::size_t i = 0; i < handles.size(); ++i) {
+        const int rank = static_cast<int>(i);
+        sharing_.push_back(handles[i].domain == 0 ? rank : first_in.try_emplace(handles[i].domain, rank).first->second);
+    }
 }
 
 void Process::warn_of_limits(const std::vector<node::TooLong>& too_long) const {

@@ -4,17 +4,22 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/gathered.hpp"
 #include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
+#include "runtime/card.hpp"
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/forks.hpp"
 #include "runtime/group/group.hpp"
@@ -23,6 +28,7 @@
 #include "runtime/lane/lifelines.hpp"
 #include "runtime/node/node_memory.hpp"
 #include "runtime/node/segment.hpp"
+#include "runtime/topology/binding.hpp"
 #include "transports/machine.hpp"
 #include "transports/options.hpp"
 #include "transports/single_copy.hpp"
@@ -153,12 +159,34 @@ class Process : public std::enable_shared_from_this<Process> {
   private:
     static constexpr std::uint32_t kWorldId = 1;
 
+    /// What the constructor needs from the cards of all ranks.
+    struct Met {
+        std::vector<std::vector<std::span<const std::byte>>> addresses;  ///< For each transport, by rank. They refer to the cards.
+        std::vector<std::string> hosts;                                  ///< By rank, as are the next two.
+        std::vector<node::Handle> handles;
+        std::vector<transport::SingleCopyHandle> memories;
+        std::vector<Cpus> neighbours;  ///< Those of the ranks that share CPUs with this rank, itself included.
+        bool woken_by_kernel = false;  ///< As in policy_of().
+    };
+
+    // The steps of the constructor, in order.
+    void make_transport(const transport::TransportOptions& options);
+    Engine::Options engine_options(AlgorithmName algorithm_name, FindPartAlone find_part_alone) const;
+    /// The memory that this rank could share with others on its node.
+    void make_segment();
+    /// The card refers to the arguments and to this process. `addresses`: one for each transport.
+    Card own_card(std::string_view cpus, std::span<const std::vector<std::byte>> addresses, std::uint64_t clock) const;
+    /// Reads the cards, and tells the engine and the lifelines what is on them. Throws Error{bootstrap} if a rank cannot be one of this
+    /// job.
+    Met meet(const Card& mine, const bootstrap::Gathered& cards);
     /// Maps the memory of this rank's node, if other ranks of the node can share it.
-    void share_memory(const std::vector<node::Handle>& handles, const std::vector<std::string>& hosts,
-                      const std::vector<transport::SingleCopyHandle>& memories);
+    void share_memory(const Met& met);
+    void find_sharing(const std::vector<node::Handle>& handles);
     /// On rank 0: warns of the nodes whose ranks share no memory because of a limit.
     void warn_of_limits(const std::vector<node::TooLong>& too_long) const;
-    void make_transport(const transport::TransportOptions& options);
+    void make_world(const std::optional<TwoJobs>& two_jobs);
+    void make_lane(const IdlePolicy& policy);
+
     /// Waits for the deputies whose callers have left. Throws Error{timeout, peer_failed}.
     void deliver_what_is_left();
     /// Makes progress on the transports until the function returns true for each of them, or this time of monotonic_now() is over.

@@ -21,6 +21,7 @@
 #include "bench/ranks/child.hpp"
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/rounds.hpp"
+#include "foundation/descriptor.hpp"
 #include "foundation/settings.hpp"
 #include "support/usage.hpp"
 
@@ -111,15 +112,14 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
 
 /// Returns a TCP port of the loopback interface that is free now.
 int free_port() {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof address;
     void* const any = &address;
-    const bool bound = socket >= 0 && ::bind(socket, static_cast<sockaddr*>(any), size) == 0 &&
-                       ::getsockname(socket, static_cast<sockaddr*>(any), &size) == 0;
-    if (socket >= 0) ::close(socket);
+    const bool bound = socket && ::bind(socket.get(), static_cast<sockaddr*>(any), size) == 0 &&
+                       ::getsockname(socket.get(), static_cast<sockaddr*>(any), &size) == 0;
     if (!bound) throw Error(ErrorCode::state, "no free port on the loopback interface");
     return ntohs(address.sin_port);
 }

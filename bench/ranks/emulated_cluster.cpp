@@ -98,7 +98,7 @@ EmulatedCluster::EmulatedCluster(int size, std::string rate)
 
 EmulatedCluster::~EmulatedCluster() {
     if (holder_ < 0) return;
-    ::close(input_);
+    input_.reset();
     reap(holder_, kDownLimit);
 }
 
@@ -127,7 +127,7 @@ void EmulatedCluster::up() {
     errors.second.reset();
     if (!read_line(output.first.get(), Clock::now() + kUpLimit).empty()) {
         holder_ = process;
-        input_ = input.second.release();
+        input_ = std::move(input.second);
         return;
     }
     input.second.reset();

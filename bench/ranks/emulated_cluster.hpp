@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/descriptor.hpp"
 #include "launcher/hosts.hpp"
 
 namespace rollcall::bench {
@@ -52,7 +53,7 @@ class EmulatedCluster {
     std::string rate_, name_;
     std::filesystem::path script_;
     pid_t holder_ = -1;
-    int input_ = -1;  ///< The cluster exists until this is closed.
+    Descriptor input_;  ///< The cluster exists until this is closed.
 };
 
 }  // namespace rollcall::bench

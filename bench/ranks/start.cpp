@@ -23,6 +23,7 @@
 #include "bootstrap/frames.hpp"
 #include "bootstrap/starters/directory.hpp"
 #include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -50,21 +51,6 @@ std::vector<std::string> own_words() {
     words.erase(words.begin());
     return words;
 }
-
-/// A descriptor that ranks inherit. Other descriptors are not inherited.
-class InheritedDescriptor {
-  public:
-    explicit InheritedDescriptor(int number) : number_(number) {}
-    ~InheritedDescriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    InheritedDescriptor(const InheritedDescriptor&) = delete;
-    InheritedDescriptor& operator=(const InheritedDescriptor&) = delete;
-    int get() const { return number_; }
-
-  private:
-    int number_;
-};
 
 int start(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& more) {
     launcher::Application application;
@@ -258,8 +244,9 @@ int start_again(const Start& how, const std::vector<std::string>& environment, c
         if (const char* const name = ::ttyname(STDERR_FILENO)) more.insert(more.end(), {kTerminalFileOption, name});
         return start(how, environment, more);
     }
-    const InheritedDescriptor terminal(::isatty(STDERR_FILENO) == 1 ? ::dup(STDERR_FILENO) : -1);
-    if (terminal.get() >= 0) more.insert(more.end(), {kTerminalOption, std::to_string(terminal.get())});
+    // The ranks inherit it: it has no FD_CLOEXEC.
+    const Descriptor terminal(::isatty(STDERR_FILENO) == 1 ? ::dup(STDERR_FILENO) : -1);
+    if (terminal) more.insert(more.end(), {kTerminalOption, std::to_string(terminal.get())});
     return start(how, environment, more);
 }
 
@@ -275,9 +262,8 @@ int start_with_samples(const Start& how, const std::vector<std::string>& environ
         std::filesystem::remove(path, nothing_there);
         return exit_code;
     }
-    const InheritedDescriptor file(::memfd_create("samples", 0));
-    if (file.get() < 0)
-        throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
+    const Descriptor file(::memfd_create("samples", 0));  // inherited, too
+    if (!file) throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
     std::vector<std::string> more = words;
     more.insert(more.end(), {kSamplesOption, std::to_string(file.get())});
     const int exit_code = start_again(how, environment, more);

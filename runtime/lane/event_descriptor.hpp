@@ -2,21 +2,20 @@
 /// An eventfd: a descriptor that one thread makes readable to wake another.
 #pragma once
 
+#include "foundation/descriptor.hpp"
+
 namespace rollcall::runtime {
 
 class EventDescriptor {
   public:
     EventDescriptor();  ///< Throws Error{state} when there are no descriptors left.
-    ~EventDescriptor();
-    EventDescriptor(const EventDescriptor&) = delete;
-    EventDescriptor& operator=(const EventDescriptor&) = delete;
 
-    int get() const noexcept { return descriptor_; }
+    int get() const noexcept { return descriptor_.get(); }
     void signal() noexcept;
     void clear() noexcept;
 
   private:
-    int descriptor_;
+    Descriptor descriptor_;
 };
 
 }  // namespace rollcall::runtime

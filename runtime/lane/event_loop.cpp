@@ -3,42 +3,33 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
 namespace rollcall::runtime {
 
-EventLoop::~EventLoop() {
-    if (timer_ >= 0) close(timer_);
-    if (descriptor_ >= 0) close(descriptor_);
-}
-
 void EventLoop::open(int transport, int notices) {
-    const int descriptor = epoll_create1(EPOLL_CLOEXEC);
-    const int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    bool added = descriptor >= 0 && timer >= 0;
-    for (const int watched : {transport, notices, timer, wake_.get()}) {
+    Descriptor descriptor(epoll_create1(EPOLL_CLOEXEC));
+    Descriptor timer(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    bool added = descriptor && timer;
+    for (const int watched : {transport, notices, timer.get(), wake_.get()}) {
         epoll_event event{};
         event.events = EPOLLIN;
-        if (watched >= 0) added = added && epoll_ctl(descriptor, EPOLL_CTL_ADD, watched, &event) == 0;
+        if (watched >= 0) added = added && epoll_ctl(descriptor.get(), EPOLL_CTL_ADD, watched, &event) == 0;
     }
-    if (!added) {
-        const int reason = errno;
-        for (const int made : {descriptor, timer})
-            if (made >= 0) close(made);
+    if (!added)
         throw Error(ErrorCode::state,
                     fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
-                                std::strerror(reason)));
-    }
+                                std::strerror(errno)));
     // If that fails, a later call may try again.
     transport_ = transport;
-    descriptor_ = descriptor;
-    timer_ = timer;
+    descriptor_ = std::move(descriptor);
+    timer_ = std::move(timer);
 }
 
 void EventLoop::wake_at(Nanoseconds when) noexcept {
@@ -50,7 +41,7 @@ void EventLoop::wake_at(Nanoseconds when) noexcept {
         const Nanoseconds at = std::max<Nanoseconds>(when, 1);
         time.it_value = {at / 1'000'000'000, at % 1'000'000'000};
     }
-    timerfd_settime(timer_, TFD_TIMER_ABSTIME, &time, nullptr);
+    timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &time, nullptr);
 }
 
 void EventLoop::watch_transport(bool watched) noexcept {
@@ -58,7 +49,7 @@ void EventLoop::watch_transport(bool watched) noexcept {
     watched_ = watched;
     epoll_event event{};
     if (watched) event.events = EPOLLIN;
-    epoll_ctl(descriptor_, EPOLL_CTL_MOD, transport_, &event);
+    epoll_ctl(descriptor_.get(), EPOLL_CTL_MOD, transport_, &event);
 }
 
 }  // namespace rollcall::runtime

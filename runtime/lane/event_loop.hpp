@@ -3,6 +3,7 @@
 #pragma once
 
 #include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
 #include "runtime/lane/event_descriptor.hpp"
 
 namespace rollcall::runtime {
@@ -10,15 +11,10 @@ namespace rollcall::runtime {
 /// An epoll descriptor that watches the transport's events, the notices of deaths, a timer, and a wake-up.
 class EventLoop {
   public:
-    EventLoop() = default;
-    ~EventLoop();
-    EventLoop(const EventLoop&) = delete;
-    EventLoop& operator=(const EventLoop&) = delete;
-
     /// Either descriptor may be -1. Throws Error{state} when the process has no descriptors left.
     void open(int transport, int notices);
-    bool is_open() const noexcept { return descriptor_ >= 0; }
-    int get() const noexcept { return descriptor_; }
+    bool is_open() const noexcept { return static_cast<bool>(descriptor_); }
+    int get() const noexcept { return descriptor_.get(); }
 
     /// The descriptor becomes readable at this time at the latest; kNever: not on account of time.
     void wake_at(Nanoseconds when) noexcept;
@@ -28,9 +24,9 @@ class EventLoop {
     void clear_signal() noexcept { wake_.clear(); }
 
   private:
-    int descriptor_ = -1;
+    Descriptor descriptor_;
     int transport_ = -1;
-    int timer_ = -1;
+    Descriptor timer_;
     bool watched_ = true;
     Nanoseconds wakes_at_ = kNever;
     EventDescriptor wake_;

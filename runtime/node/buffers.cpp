@@ -20,17 +20,13 @@ std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
 
 }  // namespace
 
-Buffers::~Buffers() {
-    if (file_ >= 0) ::close(file_);
-}
-
 bool Buffers::extend_file(std::uint64_t bytes) noexcept {
     if (end_ + bytes > longest_file()) {
         errno = EFBIG;
         return false;
     }
-    if (file_ < 0) file_ = ::memfd_create("rollcall-buffers", MFD_CLOEXEC);
-    return file_ >= 0 && ::ftruncate(file_, static_cast<off_t>(end_ + bytes)) == 0;
+    if (!file_) file_.reset(::memfd_create("rollcall-buffers", MFD_CLOEXEC));
+    return file_ && ::ftruncate(file_.get(), static_cast<off_t>(end_ + bytes)) == 0;
 }
 
 void* Buffers::allocate(std::uint64_t bytes) noexcept {
@@ -40,7 +36,7 @@ void* Buffers::allocate(std::uint64_t bytes) noexcept {
         return nullptr;
     }
     if (!extend_file(length)) return nullptr;
-    void* const memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file_, static_cast<off_t>(end_));
+    void* const memory = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), static_cast<off_t>(end_));
     if (memory == MAP_FAILED) return nullptr;
     try {
         buffers_.emplace(static_cast<const std::byte*>(memory), Buffer{end_, length});
@@ -57,7 +53,8 @@ void Buffers::release(void* memory, std::uint64_t) noexcept {
     const auto found = buffers_.find(static_cast<const std::byte*>(memory));
     if (found == buffers_.end()) return;
     const Buffer& buffer = found->second;
-    ::fallocate(file_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(buffer.begin), static_cast<off_t>(buffer.length));
+    ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(buffer.begin),
+                static_cast<off_t>(buffer.length));
     ::munmap(memory, buffer.length);
     buffers_.erase(found);
 }
@@ -69,7 +66,7 @@ std::optional<Reference> Buffers::find(transport::ConstBytes data) const {
     const auto& [memory, buffer] = *--after;
     const auto at = static_cast<std::uint64_t>(address - memory);
     if (at > buffer.length || data.size > buffer.length - at) return std::nullopt;
-    return Reference{buffer.begin, buffer.length, at, ::getpid(), file_};
+    return Reference{buffer.begin, buffer.length, at, ::getpid(), file_.get()};
 }
 
 Mappings::Mapping::~Mapping() { ::munmap(const_cast<std::byte*>(memory_), length_); }
@@ -77,11 +74,11 @@ Mappings::Mapping::~Mapping() { ::munmap(const_cast<std::byte*>(memory_), length
 std::shared_ptr<const Mappings::Mapping> Mappings::map(const Reference& reference) {
     const Place key(reference.process, reference.file, reference.begin);
     if (const auto found = mappings_.find(key); found != mappings_.end()) return found->second;
-    const int file = open_file_of(reference.process, reference.file, O_RDONLY);
-    if (file < 0) return nullptr;
-    void* const memory = ::mmap(nullptr, reference.length, PROT_READ, MAP_SHARED, file, static_cast<off_t>(reference.begin));
+    Descriptor file(open_file_of(reference.process, reference.file, O_RDONLY));
+    if (!file) return nullptr;
+    void* const memory = ::mmap(nullptr, reference.length, PROT_READ, MAP_SHARED, file.get(), static_cast<off_t>(reference.begin));
     const int reason = errno;
-    ::close(file);
+    file.reset();  // may change errno
     errno = reason;
     if (memory == MAP_FAILED) return nullptr;
     if (mappings_.size() >= kMostKept) forget();

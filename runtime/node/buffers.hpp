@@ -13,6 +13,7 @@
 #include <optional>
 #include <tuple>
 
+#include "foundation/descriptor.hpp"
 #include "transports/memory.hpp"
 #include "transports/transport.hpp"
 
@@ -33,11 +34,6 @@ struct Reference {
 /// The buffers of this process. Owner-only.
 class Buffers final : public transport::Memory {
   public:
-    Buffers() = default;
-    ~Buffers();
-    Buffers(const Buffers&) = delete;
-    Buffers& operator=(const Buffers&) = delete;
-
     /// Returns null when there is no memory, or no file can be made; errno says why: EFBIG if the file would be longer than this process
     /// may make it. The memory is zero.
     void* allocate(std::uint64_t bytes) noexcept override;
@@ -52,7 +48,7 @@ class Buffers final : public transport::Memory {
     };
     bool extend_file(std::uint64_t bytes) noexcept;
 
-    int file_ = -1;
+    Descriptor file_;
     std::uint64_t end_ = 0;                       ///< The end of the file.
     std::map<const std::byte*, Buffer> buffers_;  ///< By address.
 };

@@ -98,28 +98,24 @@ Segment::Segment(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t
 std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part) {
     const std::uint32_t large_blocks = large_blocks_for(landing_bytes);
     if (large_blocks == 0) return "the landing budget (ROLLCALL_LANDING_BYTES) has no room for it";
-    file_ = ::memfd_create("rollcall-node", MFD_CLOEXEC);
-    if (file_ < 0) return fmt::format("memfd_create: {}", std::strerror(errno));
-    handle_ = {node_identity(), ::getpid(), file_, slots, large_blocks, longest_file()};
+    file_.reset(::memfd_create("rollcall-node", MFD_CLOEXEC));
+    if (!file_) return fmt::format("memfd_create: {}", std::strerror(errno));
+    handle_ = {node_identity(), ::getpid(), file_.get(), slots, large_blocks, longest_file()};
     if (handle_.domain == 0) return "/proc does not say which kernel and namespaces this process belongs to";
     if (part > 0) handle_.domain = key_of(handle_.domain, part);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
     // Try to open it in the way the other ranks will.
-    const int again = open_file_of(handle_.process, handle_.file, O_RDWR);
-    if (again < 0) return fmt::format("/proc/{}/fd/{} cannot be opened: {}", handle_.process, handle_.file, std::strerror(errno));
-    const bool is_it = are_one_file(file_, again);
-    ::close(again);
-    return is_it ? "" : "/proc is of another PID namespace";
+    const Descriptor again(open_file_of(handle_.process, handle_.file, O_RDWR));
+    if (!again) return fmt::format("/proc/{}/fd/{} cannot be opened: {}", handle_.process, handle_.file, std::strerror(errno));
+    return are_one_file(file_.get(), again.get()) ? "" : "/proc is of another PID namespace";
 }
 
 Segment::~Segment() {
     if (shared_.memory) ::munmap(shared_.memory, shared_.bytes());
-    close();
 }
 
 void Segment::close() noexcept {
-    if (file_ >= 0) ::close(file_);
-    file_ = -1;
+    file_.reset();
     handle_ = {};
 }
 
@@ -137,14 +133,14 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
     };
     if (!is_owner) {
         close();
-        file_ = open_file_of(owner.process, owner.file, O_RDWR);
-        if (file_ < 0) throw fail("opened");
+        file_.reset(open_file_of(owner.process, owner.file, O_RDWR));
+        if (!file_) throw fail("opened");
     }
     shared_ = {nullptr, geometry, ranks};
     // Any rank may be the first one to get here, so each of them sets the size. A size above its limit would end it by SIGXFSZ: see
     // leave_out_too_long().
-    if (::ftruncate(file_, static_cast<off_t>(shared_.bytes())) != 0) throw fail("brought to its full size");
-    void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_, 0);
+    if (::ftruncate(file_.get(), static_cast<off_t>(shared_.bytes())) != 0) throw fail("brought to its full size");
+    void* const memory = ::mmap(nullptr, shared_.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file_.get(), 0);
     if (memory == MAP_FAILED) throw fail("mapped");
     shared_.memory = static_cast<std::byte*>(memory);
     advise_huge_pages(shared_);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "foundation/descriptor.hpp"
 #include "runtime/node/node_memory.hpp"
 
 namespace rollcall::runtime::node {
@@ -70,7 +71,7 @@ class Segment {
     /// Returns the reason of a failure, or an empty string.
     std::string make_file(std::uint64_t slots, std::uint64_t landing_bytes, std::uint64_t part);
 
-    int file_ = -1;
+    Descriptor file_;
     Handle handle_;
     std::string why_not_;
     Shared shared_;

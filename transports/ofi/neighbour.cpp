@@ -49,30 +49,20 @@ std::atomic_ref<std::uint32_t> sleeps(std::byte* memory) { return std::atomic_re
 Home::Home(std::uint64_t board_bytes) {
     check_length_of_file(length_of(board_bytes), "the memory of the arrivals board");
     int bell[2] = {-1, -1};
-    door_.memory = ::memfd_create("rollcall-board", MFD_CLOEXEC);
-    door_.board_bytes = board_bytes;
-    if (door_.memory >= 0 && ::ftruncate(door_.memory, static_cast<off_t>(length_of(board_bytes))) == 0 &&
-        ::pipe2(bell, O_CLOEXEC | O_NONBLOCK) == 0)
-        memory_ = map(door_.memory, length_of(board_bytes));
-    listening_ = bell[0];
-    door_.bell = bell[1];
-    door_.process = ::getpid();
-    door_.domain = domain();
-    if (memory_) return;
+    file_.reset(::memfd_create("rollcall-board", MFD_CLOEXEC));
+    if (file_ && ::ftruncate(file_.get(), static_cast<off_t>(length_of(board_bytes))) == 0 && ::pipe2(bell, O_CLOEXEC | O_NONBLOCK) == 0)
+        memory_ = map(file_.get(), length_of(board_bytes));
     const int error = errno;
-    close();
+    listening_.reset(bell[0]);
+    bell_.reset(bell[1]);
+    door_ = {.domain = domain(), .board_bytes = board_bytes, .process = ::getpid(), .memory = file_.get(), .bell = bell_.get()};
+    if (memory_) return;
     throw Error(ErrorCode::transport, fmt::format("the memory of the arrivals board ({} bytes) and its pipe cannot be made: {}; raise the "
                                                   "limits of memory and open files (ulimit -v, ulimit -n)",
                                                   board_bytes, std::strerror(error)));
 }
 
-Home::~Home() { close(); }
-
-void Home::close() noexcept {
-    if (memory_) ::munmap(memory_, length_of(door_.board_bytes));
-    for (const int file : {door_.memory, door_.bell, listening_})
-        if (file >= 0) ::close(file);
-}
+Home::~Home() { ::munmap(memory_, length_of(door_.board_bytes)); }
 
 std::span<std::byte> Home::board() const { return {memory_ + kBoardAt, door_.board_bytes}; }
 
@@ -86,7 +76,7 @@ void Home::fall_asleep() noexcept {
 void Home::wake_up() noexcept {
     sleeps(memory_).store(0, std::memory_order_relaxed);
     char rung[64];
-    while (::read(listening_, rung, sizeof rung) == static_cast<ssize_t>(sizeof rung)) {
+    while (::read(listening_.get(), rung, sizeof rung) == static_cast<ssize_t>(sizeof rung)) {
     }
 }
 
@@ -102,21 +92,19 @@ void write_words(std::span<std::byte> board, std::uint64_t offset, std::span<con
 
 Neighbour::~Neighbour() {
     if (memory_) ::munmap(memory_, length_);
-    if (bell_ >= 0) ::close(bell_);
 }
 
 bool Neighbour::open(const Door& door) noexcept {
-    const int file = ::open(path_of(door.process, door.memory).c_str(), O_RDWR | O_CLOEXEC);
-    if (file < 0) return false;
+    const Descriptor file(::open(path_of(door.process, door.memory).c_str(), O_RDWR | O_CLOEXEC));
+    if (!file) return false;
     struct stat status {};
     length_ = length_of(door.board_bytes);
     board_bytes_ = door.board_bytes;
     // The process may be gone, and another one may have its number. The length of the file is checked for that reason.
-    if (::fstat(file, &status) == 0 && static_cast<std::uint64_t>(status.st_size) == length_) memory_ = map(file, length_);
-    ::close(file);
+    if (::fstat(file.get(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) == length_) memory_ = map(file.get(), length_);
     // Opened for reading as well. Otherwise ringing at a process that is gone would raise SIGPIPE.
-    if (memory_) bell_ = ::open(path_of(door.process, door.bell).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
-    return bell_ >= 0;
+    if (memory_) bell_.reset(::open(path_of(door.process, door.bell).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    return static_cast<bool>(bell_);
 }
 
 std::byte* Neighbour::board() const noexcept { return memory_ ? memory_ + kBoardAt : nullptr; }
@@ -138,7 +126,7 @@ void Neighbour::ring() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (sleeps(memory_).load(std::memory_order_relaxed) == 0 || sleeps(memory_).exchange(0, std::memory_order_relaxed) == 0) return;
     // If the pipe is full, the other process is woken anyway.
-    [[maybe_unused]] const ssize_t written = ::write(bell_, "", 1);
+    [[maybe_unused]] const ssize_t written = ::write(bell_.get(), "", 1);
 }
 
 }  // namespace rollcall::transport::ofi

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "foundation/descriptor.hpp"
 #include "transports/ofi/wire.hpp"
 
 namespace rollcall::transport::ofi {
@@ -36,8 +37,8 @@ static_assert((offsetof(Slot, bytes) + sizeof(Prefix) + sizeof(Numbers)) % 64 ==
 inline constexpr std::size_t kSlots = 192;
 
 /// The shared memory of this process: a word that says whether the process sleeps, the number of processes that have mapped libfabric's
-/// file, its board, and slots. They are in a file without a name,
-/// which other processes open through /proc. The bell is a pipe, which they open in the same way.
+/// file, its board, and slots. They are in a file without a name, which other processes open through /proc. The bell is a pipe, which they
+/// open in the same way.
 class Home {
   public:
     /// Throws Error{transport}.
@@ -50,16 +51,15 @@ class Home {
     std::span<std::byte> board() const;
     std::span<Slot> slots() const;
     /// Becomes readable when a process has rung.
-    int descriptor() const { return listening_; }
+    int descriptor() const { return listening_.get(); }
     /// From now on, processes that send also ring. After this call, look for messages, and sleep only if there are none.
     void fall_asleep() noexcept;
     void wake_up() noexcept;
 
   private:
-    void close() noexcept;
     Door door_;
+    Descriptor file_, listening_, bell_;
     std::byte* memory_ = nullptr;
-    int listening_ = -1;
 };
 
 /// Writes whole words on a board. Words that do not fit are ignored.
@@ -88,7 +88,7 @@ class Neighbour {
   private:
     std::byte* memory_ = nullptr;
     std::uint64_t length_ = 0, board_bytes_ = 0;
-    int bell_ = -1;
+    Descriptor bell_;
 };
 
 }  // namespace rollcall::transport::ofi

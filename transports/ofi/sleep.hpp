@@ -2,6 +2,8 @@
 /// What the owner of the lane sleeps on.
 #pragma once
 
+#include "foundation/descriptor.hpp"
+
 namespace rollcall::transport::ofi {
 
 /// A descriptor that becomes readable when one of the watched descriptors is readable, or when it is time to look again.
@@ -9,13 +11,10 @@ class Sleep {
   public:
     /// Throws Error{transport}.
     Sleep();
-    ~Sleep();
-    Sleep(const Sleep&) = delete;
-    Sleep& operator=(const Sleep&) = delete;
 
     void watch(int descriptor);
     void forget(int descriptor) noexcept;
-    int descriptor() const { return all_; }
+    int descriptor() const { return all_.get(); }
     /// Sets whether the descriptor becomes readable after kPollInterval at the latest. Each call restarts the timer.
     void set_poll(bool polls) noexcept;
 
@@ -23,7 +22,7 @@ class Sleep {
     static constexpr long kPollInterval = 1'000'000;
 
   private:
-    int all_ = -1, timer_ = -1;
+    Descriptor all_, timer_;
     bool set_ = false;
 };
 

@@ -8,21 +8,12 @@
 // Example: n = 3, root 0, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Rank 2 writes until 1 and leaves. The root copies its
 // own block until 1, and that of rank 2 until 2. Rank 1 writes from 5 to 6 and leaves, and the root copies its block from 6 to 7. The ranks
 // leave at 7, 6 and 1.
-#include <algorithm>
-#include <deque>
-
 #include "collectives/blocks/blocks.hpp"
 #include "collectives/gather/gather.hpp"
 #include "collectives/published/published.hpp"
 
 namespace rollcall::collectives {
 namespace {
-
-struct Contribution {
-    Contribution(Operation& op, int rank, transport::Bytes its_place) : reading(op, rank, false, its_place.size), place(its_place) {}
-    Reading reading;
-    transport::Bytes place;
-};
 
 constexpr ShortMoves kGatherMoves{ShortExchange::Flow::to_root, false, true, &same_for_all};
 
@@ -33,20 +24,15 @@ Task gather_long(Operation& op) {
         co_await publish_last(op, op.root(), contribution);
         co_return;
     }
-    std::deque<Contribution> others;
+    Uses<Incoming> others(op.size() - 1);
     for (int i = 1; i < op.size(); ++i) {
         const int rank = (op.root() + i) % op.size();
-        others.emplace_back(op, rank, block_of(op, rank));
+        others.add(op, rank, false, block_of(op, rank));
     }
     bool own_is_missing = true;
-    Contribution* here = nullptr;
-    const auto something_is_here = [&] {
-        const auto found = std::find_if(others.begin(), others.end(), [](Contribution& other) { return other.reading.is_here(); });
-        here = found == others.end() ? nullptr : &*found;
-        return here != nullptr;
-    };
-    for (std::size_t missing = others.size(); missing > 0 || own_is_missing;) {
-        co_await op.until([&] { return something_is_here() || (own_is_missing && op.has_arrived()); });
+    Incoming* here = nullptr;
+    for (int missing = others.size(); missing > 0 || own_is_missing;) {
+        co_await op.until([&] { return (here = find_ready(others)) || (own_is_missing && op.has_arrived()); });
         if (here) {
             co_await copy_what_is_here(op, here->reading, here->place);
             if (here->reading.complete()) --missing;

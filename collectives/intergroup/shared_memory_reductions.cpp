@@ -11,7 +11,6 @@
 // until 2. Of many: b0 writes one half for a0 until 0.5, and the other for a1 until 1. Each copies its half until 1.5, and writes it for
 // the other until 2. They copy each other's half until 2.5.
 #include <algorithm>
-#include <deque>
 #include <optional>
 #include <vector>
 
@@ -57,29 +56,23 @@ Task add_what_is_here(Operation& op, Sum& sum, Reading& operand) {
 
 /// Publishes `outgoing`, and combines what the ranks from 1 on publish, for this one or for everybody, into `into`. This rank is rank 0 and
 /// brings nothing.
-Task combine_what_others_bring(Operation& op, std::deque<Outgoing>& outgoing, bool for_everybody, transport::Bytes into) {
+Task combine_what_others_bring(Operation& op, Uses<Outgoing>& outgoing, bool for_everybody, transport::Bytes into) {
     // Where all ranks of a group combine the same elements, the order must not depend on what each of them sees first.
     const bool any_order = op.arguments().combiner.any_order && !for_everybody;
-    std::deque<Reading> operands;
-    for (int rank = 1; rank < op.size(); ++rank) operands.emplace_back(op, rank, for_everybody, into.size);
+    Uses<Reading> operands(op.size() - 1);
+    for (int rank = 1; rank < op.size(); ++rank) operands.add(op, rank, for_everybody, into.size);
     std::vector<Pending> sends;
     Sum sum{into};
-    std::size_t added = 0;
+    int added = 0;
     Outgoing* has_room = nullptr;
     Reading* operand = nullptr;
-    const auto next_operand = [&]() -> Reading* {
-        const auto is_next = [&](Reading& one) {
-            return !one.complete() && (any_order || one.from() == static_cast<int>(added) + 1) && one.is_here();
-        };
-        const auto found = std::find_if(operands.begin(), operands.end(), is_next);
-        return found == operands.end() ? nullptr : &*found;
-    };
+    const auto is_next = [&](const Reading& one) { return any_order || one.from() == added + 1; };
     const auto has_left = [](const Outgoing& out) { return out.has_left(); };
     while (added < operands.size() || !std::all_of(outgoing.begin(), outgoing.end(), has_left)) {
         // All waits are in one place, so that no rank occupies room in the memory that another rank needs in order to go on.
         co_await op.until([&] {
             has_room = find_ready(outgoing);
-            operand = next_operand();
+            operand = find_ready(operands, is_next);
             return has_room || operand;
         });
         if (has_room) co_await go_on(op, *has_room, sends);
@@ -119,9 +112,9 @@ Task combine_shares(Operation& op, const Sides& sides, const runtime::Arguments&
     {
         const std::vector<int> ranks = with_group(op.rank(), sides.other);
         const Among between(op, ranks, 0, 0, arguments);
-        std::deque<Outgoing> outgoing;
+        Uses<Outgoing> outgoing(sides.other.size);
         for (int member = 0; member < sides.other.size; ++member)
-            outgoing.emplace_back(op, member + 1, share(arguments.contribution, member, sides.other), Publisher::reads);
+            outgoing.add(op, member + 1, share(arguments.contribution, member, sides.other), Publisher::reads);
         co_await combine_what_others_bring(op, outgoing, false, own);
     }
     std::vector<int> ranks;
@@ -145,7 +138,7 @@ Task intergroup_reduce_shared_memory(Operation& op) {
     if (!part.takes_part()) co_return;
     const std::vector<int> ranks = with_group(op.root(), part.others);
     const Among node(op, ranks, part.is_root ? 0 : part.sides.member + 1, 0, op.arguments());
-    std::deque<Outgoing> nothing;
+    Uses<Outgoing> nothing(0);
     if (part.is_root)
         co_await combine_what_others_bring(op, nothing, false, op.arguments().data);
     else
@@ -172,8 +165,8 @@ Task intergroup_allreduce_shared_memory(Operation& op) {
         co_await exchange_short_and_combine(op, arguments.data);
         co_return;
     }
-    std::deque<Outgoing> outgoing;
-    outgoing.emplace_back(op, kEverybody, arguments.contribution, Publisher::reads);
+    Uses<Outgoing> outgoing(1);
+    outgoing.add(op, kEverybody, arguments.contribution, Publisher::reads);
     co_await combine_what_others_bring(op, outgoing, true, arguments.data);
 }
 

@@ -15,8 +15,8 @@
 #include "collectives/blocks/parts.hpp"
 #include "runtime/lane/operation.hpp"
 #include "runtime/lane/publication.hpp"
-#include "runtime/lane/short_exchange.hpp"
 #include "runtime/lane/short_call.hpp"
+#include "runtime/lane/short_exchange.hpp"
 
 namespace rollcall::collectives {
 
@@ -67,7 +67,7 @@ Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint6
 struct Incoming {
     Incoming(Operation& op, int from, bool for_everybody, transport::Bytes its_place)
         : reading(op, from, for_everybody, its_place.size), place(its_place) {}
-    bool can_go_on() { return !reading.complete() && reading.is_here(); }
+    bool can_go_on() { return reading.can_go_on(); }
     Reading reading;
     transport::Bytes place;
 };
@@ -101,11 +101,16 @@ class Uses {
     Use* uses_;
 };
 
+/// The first of these that `may` go on now and can do so, or null.
+template <class Use, class May>
+Use* find_ready(Uses<Use>& uses, const May& may) {
+    Use* const found = std::find_if(uses.begin(), uses.end(), [&](Use& use) { return may(use) && use.can_go_on(); });
+    return found == uses.end() ? nullptr : found;
+}
 /// The first of these that can go on, or null.
-template <class Uses>
-auto* find_ready(Uses& uses) {
-    const auto found = std::find_if(uses.begin(), uses.end(), [](auto& use) { return use.can_go_on(); });
-    return found == uses.end() ? nullptr : &*found;
+template <class Use>
+Use* find_ready(Uses<Use>& uses) {
+    return find_ready(uses, [](const Use&) { return true; });
 }
 
 /// Publishes what is left of it, or begins to send it, as room becomes free. Await `sends` afterwards.

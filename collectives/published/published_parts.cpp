@@ -1,7 +1,6 @@
 #include "collectives/published/published_parts.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
@@ -52,22 +51,22 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     const Scratch aside(needs_aside ? own.size : 0, mine);
     const Bytes sum = is_aside ? aside.bytes() : own;
 
-    std::deque<Outgoing> outgoing;
-    std::deque<Incoming> operands, results;
+    const bool has_part = own.size > 0;
+    Uses<Outgoing> outgoing(n);  // to each other rank, and then to everybody
+    Uses<Incoming> operands(has_part ? n - 1 : 0), results(parts.others ? n - 1 : 0);
     std::vector<Pending> sends;
     for (int i = 1; i < n; ++i) {
         const int other = (rank + i) % n;
         if (const ConstBytes brought = parts.brought(other); brought.size > 0)
-            outgoing.emplace_back(op, other, brought, Publisher::leaves, in_place_of(brought.size));
+            outgoing.add(op, other, brought, Publisher::leaves, in_place_of(brought.size));
     }
     int next = 0;  // the next rank, where the order of ranks matters
     std::size_t combined = 0;
-    const bool has_part = own.size > 0;
     if (has_part)
         for (int other = 0; other < n; ++other)
-            if (other != rank) operands.emplace_back(op, other, false, sum);
+            if (other != rank) operands.add(op, other, false, sum);
     for (int i = 1; i < n && parts.others; ++i)
-        if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.emplace_back(op, other, true, parts.others(other));
+        if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.add(op, other, true, parts.others(other));
     // The first operand is combined with this rank's own elements where they stand, if there is no other one.
     ConstBytes left = sum;
     if (is_pair)
@@ -80,9 +79,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
     Incoming* result = nullptr;
     const auto can_go_on = [&] {
         has_room = find_ready(outgoing);
-        const auto found = std::find_if(operands.begin(), operands.end(),
-                                        [&](Incoming& in) { return (any_order || in.reading.from() == next) && in.can_go_on(); });
-        operand = found == operands.end() ? nullptr : &*found;
+        operand = find_ready(operands, [&](const Incoming& in) { return any_order || in.reading.from() == next; });
         result = find_ready(results);
         return has_room || operand || result;
     };
@@ -105,8 +102,7 @@ Task combine_published_parts(Operation& op, PublishedParts parts) {
         }
         if (!has_shown && combined == expected) {
             has_shown = true;
-            if (parts.others)
-                outgoing.emplace_back(op, kEverybody, own, Publisher::leaves, is_pair ? in_place_of(own.size) : InPlace::nothing);
+            if (parts.others) outgoing.add(op, kEverybody, own, Publisher::leaves, is_pair ? in_place_of(own.size) : InPlace::nothing);
         }
         if (has_shown && all_done()) break;
         co_await op.until(can_go_on);

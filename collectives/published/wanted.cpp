@@ -49,7 +49,7 @@ Task copy_all_wanted(Operation& op, int from, bool for_everybody, std::uint64_t 
 Task copy_as_they_come(Operation& op, std::span<const WantedFrom> all) {
     struct Use {
         Use(Operation& op, const WantedFrom& its) : reading(op, its.from, false, its.size), what(its) {}
-        bool can_go_on() { return !reading.complete() && reading.is_here(); }
+        bool can_go_on() { return reading.can_go_on(); }
         Reading reading;
         const WantedFrom& what;
     };

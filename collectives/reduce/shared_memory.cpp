@@ -8,9 +8,6 @@
 // Example: n = 3, root 0, a copy takes 1, and so does combining, the ranks arrive at 0, 5 and 0. Rank 2 writes until 1 and leaves. The root
 // copies its own elements until 1, and combines them with those of rank 2 until 2. Rank 1 writes from 5 to 6 and leaves, and the root
 // combines from 6 to 7. The ranks leave at 7, 6 and 1.
-#include <algorithm>
-#include <deque>
-
 #include "collectives/combining/combining.hpp"
 #include "collectives/published/published.hpp"
 #include "collectives/reduce/reduce.hpp"
@@ -21,17 +18,12 @@ namespace {
 Task combine_as_they_come(Operation& op) {
     const auto contribution = op.arguments().contribution;
     const auto data = op.arguments().data;
-    std::deque<Reading> others;
-    for (int i = 1; i < op.size(); ++i) others.emplace_back(op, (op.root() + i) % op.size(), false, contribution.size);
+    Uses<Reading> others(op.size() - 1);
+    for (int i = 1; i < op.size(); ++i) others.add(op, (op.root() + i) % op.size(), false, contribution.size);
     co_await copy_own(op, data, contribution);
     Reading* here = nullptr;
-    const auto something_is_here = [&] {
-        const auto found = std::find_if(others.begin(), others.end(), [](Reading& other) { return other.is_here(); });
-        here = found == others.end() ? nullptr : &*found;
-        return here != nullptr;
-    };
-    for (std::size_t missing = others.size(); missing > 0;) {
-        co_await op.until(something_is_here);
+    for (int missing = others.size(); missing > 0;) {
+        co_await op.until([&] { return (here = find_ready(others)) != nullptr; });
         co_await combine_what_is_here(op, *here, data, data);
         if (here->complete()) --missing;
     }

@@ -187,6 +187,7 @@ class Reading final : public NodeUse {
 
     /// Whether the next piece can be read. The operation fails where the publisher called something else.
     bool is_here();
+    bool can_go_on() { return !complete() && is_here(); }
     /// Valid once is_here(): the data comes by a message instead. The piece is empty; call let_go() for it.
     bool by_message() const noexcept { return block_ == node::kByMessage; }
     /// Valid once is_here(): the piece is in memory that only the publisher maps (InPlace::anywhere). Call copy_private(), not bytes().

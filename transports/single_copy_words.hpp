@@ -17,11 +17,6 @@ namespace rollcall::transport::single_copy {
 
 inline std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
-/// For messages that no caller waits for.
-struct Ignored final : Completion {
-    void complete(Outcome) noexcept override {}
-};
-
 enum class Word : std::uint8_t {
     offer,  ///< A message. The payload consists of an Announcement and the header of the message.
     taken,  ///< The receiver has read the bytes, or does not want them.

@@ -55,6 +55,11 @@ class Completion {
     ~Completion() = default;
 };
 
+/// For transfers that nobody waits for.
+struct Ignored final : Completion {
+    void complete(Outcome) noexcept override {}
+};
+
 /// What a call that starts a transfer knows at once. `pending` means that the Completion will be told.
 enum class Started : std::uint8_t { done, pending, failed };
 

@@ -62,9 +62,6 @@ class Home {
     std::byte* memory_ = nullptr;
 };
 
-/// Writes whole words on a board. Words that do not fit are ignored.
-void write_words(std::span<std::byte> board, std::uint64_t offset, std::span<const std::byte> words) noexcept;
-
 /// The Home of another process of this node.
 class Neighbour {
   public:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "transports/address_parts.hpp"
+#include "transports/board_words.hpp"
 #include "transports/ofi/ofi_transport_class.hpp"
 
 namespace rollcall::transport {

@@ -1,9 +1,9 @@
 #include "transports/ucx/board.hpp"
 
-#include <atomic>
 #include <cstring>
 
 #include "transports/address_parts.hpp"
+#include "transports/board_words.hpp"
 #include "transports/ucx/status.hpp"
 
 namespace rollcall::transport::ucx {
@@ -42,15 +42,7 @@ void Board::write(const void* message, std::size_t length) noexcept {
     std::uint64_t offset;
     if (length < sizeof offset) return;
     std::memcpy(&offset, message, sizeof offset);
-    length -= sizeof offset;
-    if (length > bytes_.size() || offset > bytes_.size() - length) return;
-    if (offset % sizeof(std::uint64_t) || length % sizeof(std::uint64_t)) return;
-    const auto* words = static_cast<const std::byte*>(message) + sizeof offset;
-    for (std::size_t at = 0; at < length; at += sizeof(std::uint64_t)) {
-        std::uint64_t word;
-        std::memcpy(&word, words + at, sizeof word);
-        std::atomic_ref(*reinterpret_cast<std::uint64_t*>(bytes_.data() + offset + at)).store(word, std::memory_order_relaxed);
-    }
+    write_words(bytes_, offset, {static_cast<const std::byte*>(message) + sizeof offset, length - sizeof offset});
 }
 
 PeerBoard::Unpacked PeerBoard::unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here) {

@@ -23,11 +23,6 @@ enum class Payload : std::uint8_t {
 };
 inline constexpr std::size_t kLongestHeader = kMaximumHeader + 1;
 
-/// For what nobody waits for.
-struct Ignored final : Completion {
-    void complete(Outcome) noexcept override {}
-};
-
 class Requests {
   public:
     struct Request {

@@ -290,7 +290,7 @@ class UcxTransport final : public Transport {
         if (peer.endpoint) [[likely]]
             return &peer;
         if (peer.gone) return nullptr;
-        const auto address = part(peer.address, 0);
+        const auto address = part(peer.address, kWorkerPart);
         ucs_status_t status = UCS_ERR_INVALID_ADDR;
         if (!address.empty()) {
             ucp_ep_params_t parameters{};

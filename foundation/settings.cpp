@@ -104,13 +104,13 @@ bool check_net(std::string_view text) {
 
 bool check_socket_path(std::string_view text) { return text.empty() || text.starts_with('/'); }
 
-bool check_path(std::string_view) { return true; }
+bool accept_any(std::string_view) { return true; }
 
 // The settings in the order of the structure, without the algorithms of the operations.
 constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_TRANSPORT", Word{&Settings::transport, kTransports},
             "how bytes move: by UCX, by libfabric, or (auto) by the first that works"},
-    Setting{"ROLLCALL_OFI_PROVIDER", Text{&Settings::ofi_provider, check_path, "the name of a provider, as `rollcall info` shows it"},
+    Setting{"ROLLCALL_OFI_PROVIDER", Text{&Settings::ofi_provider, accept_any, "the name of a provider, as `rollcall info` shows it"},
             "the provider of libfabric; empty = shm within a host, and between hosts the best one that is there"},
     Setting{"ROLLCALL_OFI_READS", Word{&Settings::ofi_reads, kAutoAlwaysNo},
             "over libfabric long messages are read out of their sender's memory; auto = where the network needs no help of the sender"},
@@ -136,7 +136,7 @@ constexpr std::array kFixedSettings = {
             "a rank copies long messages, and long blocks that only it reads, out of the memory of their sender on its node; auto = where more "
             "ranks than cores share the node, and blocks of more than 1 MiB everywhere"},
     Setting{
-        "ROLLCALL_COSTS", Text{&Settings::costs, check_path, "a path, or no"},
+        "ROLLCALL_COSTS", Text{&Settings::costs, accept_any, "a path, or no"},
         "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},
     // The upper limit: more slots than this for each process can only be a mistake.
     Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"},
@@ -165,7 +165,7 @@ constexpr std::array kFixedSettings = {
             "a host that gives no sign of life for this long is lost; ranks that wait for it also ask over the data's network; 0 = never"},
     Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"},
             "TCP port where rank 0 waits for the others; 0 = as the starter says"},
-    Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, check_path, "a path"},
+    Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, accept_any, "a path"},
             "secret of this user, for starters that have none; empty = ~/.config/rollcall/key"},
     Setting{"ROLLCALL_MUNGE_SOCKET", Text{&Settings::munge_socket, check_socket_path, "an absolute path; empty = libmunge's default"},
             "under plain srun: where munged listens"},

@@ -24,7 +24,7 @@ struct Arguments {
                                          ///< Reduce (at the root), allreduce, scans: where the result goes; may be the contribution.
                                          ///< Reduce_scatter: where this rank's block of it goes; may be its place in the contribution.
     transport::ConstBytes contribution;  ///< Exchange, gather, allgather: this rank's block. Alltoall: its blocks for all, rank by rank.
-                                         /// Operations that combine: this rank's elements.
+                                         ///< Operations that combine: this rank's elements.
     transport::Bytes result;             ///< Scatter: where this rank's block goes.
     /// Gather, scatter: where the block of each rank is in `data`, at the root, where blocks have sizes of their own. Allgather, alltoall:
     /// the same on all ranks. Null: all blocks have one size and stand one behind the other.

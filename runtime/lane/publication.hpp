@@ -158,9 +158,9 @@ class Publication final : public NodeUse {
     /// Looks for calls that do not match. Publishers leave without reading anything, so that the one which publishes last must find the
     /// mismatch: what a reader has published in this operation, for this rank or for all ranks, shows what that reader called.
     void look_for_other_calls() const;
-    /// Whether all readers can read the memory of this process.
     /// Whether to read the data where it stands takes less time than a copy, if the readers do not map it.
     bool pays_to_read(bool is_offer) const;
+    /// Whether all readers can read the memory of this process.
     bool is_read_by_readers() const;
     bool take_block();
     void show(node::Link first);

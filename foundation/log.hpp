@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
+#include <fmt/format.h>
 #include <spdlog/logger.h>
 
 namespace rollcall::inline foundation {
@@ -14,5 +16,13 @@ void start_log(const std::string& level);
 /// That logger, or null before start_log(). It is never destroyed, because jobs may end in destructors of static objects. (spdlog's list of
 /// loggers may be gone by then.) Thread-safe.
 spdlog::logger* library_log() noexcept;
+
+using LogLevel = spdlog::level::level_enum;
+
+/// Writes to that logger, if there is one. Thread-safe.
+template <class... Values>
+void log_message(LogLevel level, fmt::format_string<Values...> format, Values&&... values) {
+    if (auto* const logger = library_log()) logger->log(level, format, std::forward<Values>(values)...);
+}
 
 }  // namespace rollcall::inline foundation

@@ -62,9 +62,7 @@ bool Process::prepare_to_sleep() {
 
 std::optional<Error> Process::end_connections() noexcept {
     std::optional<Error> first;
-    const auto log = [](const std::exception& error) {
-        if (auto* const logger = library_log()) logger->warn("{}", error.what());
-    };
+    const auto log = [](const std::exception& error) { log_message(LogLevel::warn, "{}", error.what()); };
     for (const std::shared_ptr<Process>& connection : connections()) try {
             connection->finalize();
         } catch (const Error& error) {

@@ -22,12 +22,6 @@ namespace {
 constexpr std::uint64_t kCommunicatorsWithSlots = 16;
 constexpr std::uint64_t kLeastSlots = 4096;
 
-// Writes to the logger that start_log() makes, if there is one.
-template <class... Values>
-void log(spdlog::level::level_enum level, fmt::format_string<Values...> format, Values&&... values) {
-    if (auto* const logger = library_log()) logger->log(level, "{}", fmt::format(format, std::forward<Values>(values)...));
-}
-
 // The options of the transports: which interfaces this job uses, and how they are reached.
 transport::TransportOptions transport_options(const Settings& settings, const bootstrap::Place& place) {
     transport::TransportOptions options;
@@ -93,7 +87,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     watch_forks();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
     if (place().rank == 0) {
-        for (const std::string& warning : settings_.warnings) log(spdlog::level::warn, "{}", warning);
+        for (const std::string& warning : settings_.warnings) log_message(LogLevel::warn, "{}", warning);
         costs_ = costs_of_setting(settings_.costs);
     }
     const transport::TransportOptions options = transport_options(settings_, place());
@@ -223,12 +217,12 @@ void Process::make_world(const std::optional<TwoJobs>& two_jobs) {
 void Process::make_lane(const IdlePolicy& policy) {
     lane_ = std::make_unique<Lane>(*engine_, *bootstrap_, policy);
     if (own_) lane_->belong_to(own_->job().lane());
-    log(spdlog::level::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",
-        place().rank, place().size, place().host, bootstrap_->name(), transport().description(),
-        !policy.yield     ? "keeps its core"
-        : policy.spin > 0 ? "yields"
-                          : "sleeps",
-        node_memory_in_words_, single_copy_in_words_);
+    log_message(LogLevel::debug, "rank {} of {} on {}, started by {}, over {}, {} while it waits; node memory: {}; single copy: {}",
+                place().rank, place().size, place().host, bootstrap_->name(), transport().description(),
+                !policy.yield     ? "keeps its core"
+                : policy.spin > 0 ? "yields"
+                                  : "sleeps",
+                node_memory_in_words_, single_copy_in_words_);
 }
 
 void Process::make_transport(const transport::TransportOptions& options) {
@@ -295,7 +289,8 @@ void Process::warn_of_limits(const std::vector<node::TooLong>& too_long) const {
     constexpr double kMebi = 1 << 20;
     const node::TooLong& first = too_long.front();
     const std::size_t others = too_long.size() - 1;
-    log(spdlog::level::warn,
+    log_message(
+        LogLevel::warn,
         "the {} ranks on the node of {}{} exchange messages instead of sharing memory: the memory would be a file of {:.1f} MiB, and rank "
         "{} may only make files of {:.1f} MiB. Raise this limit (ulimit -f), or set ROLLCALL_NODE_MEMORY=no to use messages without this "
         "warning",

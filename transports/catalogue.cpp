@@ -51,8 +51,8 @@ std::unique_ptr<Transport> make_first(const TransportOptions& options) {
     for (const Row& row : kRows) {
         try {
             auto made = row.make(options);
-            if (auto* const logger = library_log(); logger && !reasons.empty() && options.rank == 0)
-                logger->warn("ROLLCALL_TRANSPORT=auto takes {}, because: {}", made->name(), reasons);
+            if (!reasons.empty() && options.rank == 0)
+                log_message(LogLevel::warn, "ROLLCALL_TRANSPORT=auto takes {}, because: {}", made->name(), reasons);
             return made;
         } catch (const Error& error) {
             reasons += (reasons.empty() ? "" : "; ") + std::string(error.what());

@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <rollcall/error.hpp>
 
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -33,7 +33,7 @@ Door::~Door() {
     for (const Listener& listener : listeners_) {
         if (listener.waiting) poller_.remove(listener.socket.get());
     }
-    if (dropped_ > 1) rendezvous_log(LogLevel::debug, "in all, {} connections that were not of this job were dropped", dropped_);
+    if (dropped_ > 1) log_message(LogLevel::debug, "in all, {} connections that were not of this job were dropped", dropped_);
 }
 
 void Door::open(Descriptor socket, From from, std::deque<Descriptor> early) {
@@ -81,8 +81,8 @@ void Door::accept(Listener& listener) {
             if (errno == EAGAIN || errno == EWOULDBLOCK) return;
             if (accept_failure_.empty()) {
                 accept_failure_ = std::strerror(errno);
-                rendezvous_log(LogLevel::warn, "this process cannot accept all connections: {}; raise its limit of open files (ulimit -n)",
-                               accept_failure_);
+                log_message(LogLevel::warn, "this process cannot accept all connections: {}; raise its limit of open files (ulimit -n)",
+                            accept_failure_);
             }
             if (guests_.empty()) return pause();
             drop(guests_.begin(), "the limit of open files is reached");
@@ -136,7 +136,7 @@ void Door::drop(Guests::iterator guest, const std::string& why) {
 void Door::count(const std::string& why) {
     // The warning comes only once, because a stranger that connects again and again must not fill the log.
     last_drop_ = why;
-    if (++dropped_ == 1) rendezvous_log(LogLevel::warn, "a connection that is not of this job was dropped: {}", why);
+    if (++dropped_ == 1) log_message(LogLevel::warn, "a connection that is not of this job was dropped: {}", why);
 }
 
 std::string Door::trouble() const {

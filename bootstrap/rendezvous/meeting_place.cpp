@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -98,8 +98,8 @@ Descriptor MeetingPlace::listen() {
         Descriptor socket = local_socket();
         if (at_name(::bind, socket, name.text) && ::listen(socket.get(), kRanksInQueue) == 0) {
             if (&name != &names_.front()) {
-                rendezvous_log(LogLevel::warn, "the ranks of this host meet at another name, because {} is held by {}", names_.front().text,
-                               last_other_);
+                log_message(LogLevel::warn, "the ranks of this host meet at another name, because {} is held by {}", names_.front().text,
+                            last_other_);
             }
             return socket;
         }

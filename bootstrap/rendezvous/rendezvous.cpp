@@ -13,13 +13,13 @@
 
 #include "bootstrap/member.hpp"
 #include "bootstrap/rendezvous/hosted.hpp"
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/meeting_place.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/rendezvous/service.hpp"
 #include "bootstrap/waiting.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/host_name.hpp"
+#include "foundation/log.hpp"
 #include "foundation/settings.hpp"
 
 namespace rollcall::bootstrap {
@@ -126,7 +126,7 @@ void Rendezvous::Implementation::start_root() {
     find_meeting_place();
     Descriptor waiting = meeting->listen();
     root = std::make_unique<Service>(service_options(Identity::Kind::root), std::move(waiting), std::move(sockets));
-    rendezvous_log(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
+    log_message(LogLevel::debug, "rank 0 waits for the others at {}", bound.text());
 }
 
 /// The others may already be in a collective call of the starter, which ends only when rank 0 takes part in it.

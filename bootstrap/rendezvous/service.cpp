@@ -7,8 +7,8 @@
 #include <pthread.h>
 #include <rollcall/error.hpp>
 
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/service_loop.hpp"
+#include "foundation/log.hpp"
 #include "foundation/process_limit.hpp"
 #include "foundation/signals_blocked.hpp"
 

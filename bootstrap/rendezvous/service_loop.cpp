@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -96,7 +96,7 @@ void Service::Loop::run() {
             lose_those();
             announce_now();
         } catch (const std::exception& error) {  // probably out of memory; the processes that were served must do without this service
-            rendezvous_log(LogLevel::err, "the rendezvous: {}", error.what());
+            log_message(LogLevel::err, "the rendezvous: {}", error.what());
         }
     }
     door_.reset();

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "bootstrap/passing.hpp"
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/service_loop.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -245,7 +245,7 @@ void Service::Loop::end_job(const std::shared_ptr<const Blob>& notice, const Pee
 void Service::Loop::lost(Peer& peer, const std::string& how) {
     switch (peer.kind()) {
         case Identity::Kind::rank:
-            rendezvous_log(LogLevel::debug, "rank {} {}", peer.rank(), how);
+            log_message(LogLevel::debug, "rank {} {}", peer.rank(), how);
             if (stage_ == Stage::running) return hub_->lose(peer.rank(), how);
             if (!is_root()) return to_above(notice_frame(peer.rank(), how));
             return refuse(
@@ -254,7 +254,7 @@ void Service::Loop::lost(Peer& peer, const std::string& how) {
                       peer.rank()));
         case Identity::Kind::leader: {
             const std::string leader = fmt::format("the leader of its host, rank {}, {}", peer.rank(), how);
-            rendezvous_log(LogLevel::debug, "host {}: {}", peer.host, leader);
+            log_message(LogLevel::debug, "host {}: {}", peer.host, leader);
             if (stage_ == Stage::running && peer.hub >= 0) {
                 return hub_->lose_below(peer.hub, peer.host, fmt::format("is lost: {}", leader));
             }

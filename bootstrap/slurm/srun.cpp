@@ -15,13 +15,13 @@
 
 #include <rollcall/error.hpp>
 
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/meeting_place.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/slurm/handout.hpp"
 #include "bootstrap/starters/key_file.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/log.hpp"
 #include "foundation/settings.hpp"
 
 namespace rollcall::bootstrap {
@@ -186,7 +186,7 @@ std::shared_ptr<Credentials> step_credentials(const SlurmStep& step) {
     }
     try {
         const Key key = read_key_file(key_file_path(settings.key_file));
-        rendezvous_log(LogLevel::debug, "Slurm's step {}: {}; the key file is used instead", step.id(), why);
+        log_message(LogLevel::debug, "Slurm's step {}: {}; the key file is used instead", step.id(), why);
         return std::make_shared<KeyCredentials>(key.derive({"rollcall srun", step.id()}));
     } catch (const Error& error) {
         throw Error(

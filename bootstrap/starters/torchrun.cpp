@@ -10,12 +10,12 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/ports.hpp"
-#include "bootstrap/rendezvous/log.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
 #include "bootstrap/starters/environment.hpp"
 #include "bootstrap/starters/key_file.hpp"
 #include "foundation/clock.hpp"
+#include "foundation/log.hpp"
 #include "foundation/settings.hpp"
 
 namespace rollcall::bootstrap {
@@ -80,7 +80,7 @@ std::vector<std::string> listening_addresses(const std::string& name, const std:
         reason = why_not = error.what();
     }
     std::string address = address_in_use(net);
-    rendezvous_log(LogLevel::debug, "{}: rank 0 listens at {}", reason, address);
+    log_message(LogLevel::debug, "{}: rank 0 listens at {}", reason, address);
     return {address};
 }
 

@@ -88,7 +88,7 @@ unsigned OfiTransport::tell_failures() {
 void OfiTransport::see_to(Endpoint& endpoint) {
     const std::string why = endpoint.completions().take_trouble();
     if (endpoint.completions().has_lost_events()) return end(endpoint, why);
-    if (auto* const logger = library_log()) logger->warn("{}", why);
+    log_message(LogLevel::warn, "{}", why);
     for (int rank = 0; rank < options_.size; ++rank) {
         const Peer& peer = peers_[index(rank)];
         if (peer.gone || !is_reached_by(peer, endpoint) || (rank == options_.rank && !peer.stream.is_open())) continue;

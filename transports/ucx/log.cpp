@@ -43,8 +43,8 @@ ucs_log_func_rc_t log_of_ucx(const char* file, unsigned line, const char*, ucs_l
     if (level == UCS_LOG_LEVEL_ERROR && kept && kept->empty()) *kept = text;
     if (asked_for)
         std::fprintf(stderr, "UCX %s %s:%u: %s\n", ucs_log_level_names[level], file, line, text);
-    else if (auto* const logger = library_log())
-        logger->log(level_of(level, text), "UCX: {}", static_cast<const char*>(text));
+    else
+        log_message(level_of(level, text), "UCX: {}", static_cast<const char*>(text));
     return UCS_LOG_FUNC_RC_STOP;
 }
 

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -13,6 +12,7 @@
 
 #include "bootstrap/frames.hpp"
 #include "bootstrap/passing.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -50,7 +50,7 @@ Gathered::Gathered(Descriptor file, std::size_t bytes, int size) {
     void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file.get(), 0);
     if (at == MAP_FAILED) {
         throw Error(ErrorCode::bootstrap,
-                    fmt::format("the answer to an exchange cannot be mapped ({} bytes): {}", bytes, std::strerror(errno)));
+                    fmt::format("the answer to an exchange cannot be mapped ({} bytes): {}", bytes, error_text(errno)));
     }
     storage_ = std::shared_ptr<const void>(at, [bytes](const void* mapped) { ::munmap(const_cast<void*>(mapped), bytes); });
     bytes_ = std::span(static_cast<const std::byte*>(at), bytes);

@@ -8,12 +8,12 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include <rollcall/error.hpp>
 
 #include "bootstrap/passing.hpp"
 #include "bootstrap/waiting.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -62,7 +62,7 @@ Member::Member(Place place, Descriptor control, Descriptor notices, Loss loss, D
         return ::epoll_ctl(notice_events_.get(), EPOLL_CTL_ADD, descriptor.get(), &interest) == 0;
     };
     if (!notice_events_ || !watch(notices_) || (hub_process_ && !watch(hub_process_))) {
-        throw Error(ErrorCode::bootstrap, fmt::format("rank {} cannot watch for notices: {}", place_.rank, std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("rank {} cannot watch for notices: {}", place_.rank, error_text(errno)));
     }
     inbox_.keep_descriptors();
     post(FrameWriter(FrameType::join).i32(::getpid()).finish());

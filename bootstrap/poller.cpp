@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 
 #include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -27,7 +27,7 @@ epoll_event interest_in(int descriptor, std::uint32_t events, std::uint32_t gene
 
 Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!set_) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot make an epoll set: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot make an epoll set: {}", error_text(errno)));
     }
 }
 
@@ -36,7 +36,7 @@ bool Poller::add(int descriptor, std::uint32_t events, Handler handler) {
     epoll_event interest = interest_in(descriptor, events, generation);
     if (::epoll_ctl(set_.get(), EPOLL_CTL_ADD, descriptor, &interest) != 0) {
         if (errno == EPERM) return false;
-        throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot watch descriptor {}: {}", descriptor, std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the bootstrap cannot watch descriptor {}: {}", descriptor, error_text(errno)));
     }
     entries_[descriptor] = {std::make_shared<Handler>(std::move(handler)), generation};
     return true;

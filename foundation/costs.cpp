@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/error_text.hpp"
 #include "foundation/home.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
@@ -83,7 +84,7 @@ Costs read_costs(const std::string& path) {
         if (!good)
             throw Error(ErrorCode::invalid_setting,
                         fmt::format("the file of costs {} cannot be read ({}): let `rollcall tune` write it, or set ROLLCALL_COSTS=no",
-                                    quote(path), std::generic_category().message(errno)));
+                                    quote(path), error_text(errno)));
     };
     check(file.is_open());
     errno = 0;

@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/error_text.hpp"
 #include "foundation/file.hpp"
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
@@ -231,7 +232,7 @@ bool parse_network(std::string_view text, NetAddress& network) {
 std::vector<Interface> list_interfaces() {
     ifaddrs* raw = nullptr;
     if (getifaddrs(&raw) != 0) {
-        throw Error(ErrorCode::transport, fmt::format("the network interfaces of this host cannot be listed: {}", std::strerror(errno)));
+        throw Error(ErrorCode::transport, fmt::format("the network interfaces of this host cannot be listed: {}", error_text(errno)));
     }
     const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(raw, freeifaddrs);
     std::vector<Interface> interfaces;

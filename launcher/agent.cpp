@@ -10,13 +10,13 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <new>
 #include <optional>
 
 #include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
 #include "launcher/forwarder.hpp"
 #include "launcher/launch.hpp"
@@ -124,8 +124,7 @@ std::pair<Descriptor, Descriptor> take_link() {
     Descriptor in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
     Descriptor out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
     const Descriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (!in || !out || !null)
-        throw Error(ErrorCode::bootstrap, fmt::format("an agent cannot open what it needs: {}", std::strerror(errno)));
+    if (!in || !out || !null) throw Error(ErrorCode::bootstrap, fmt::format("an agent cannot open what it needs: {}", error_text(errno)));
     ::dup2(null.get(), STDIN_FILENO);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
     return {std::move(in), std::move(out)};
@@ -171,7 +170,7 @@ int run_agent() {
     options.lifeline = STDIN_FILENO;
     // The guard reads the order, and the front watches the guard.
     void* const page = ::mmap(nullptr, sizeof(std::atomic<Nanoseconds>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED) throw Error(ErrorCode::bootstrap, fmt::format("an agent has no memory: {}", std::strerror(errno)));
+    if (page == MAP_FAILED) throw Error(ErrorCode::bootstrap, fmt::format("an agent has no memory: {}", error_text(errno)));
     auto* const silence = new (page) std::atomic<Nanoseconds>(kDefaultSilence.count());
     options.shared_stopped = silence;
     return run_guarded([silence](Guarded& guarded) { return serve(guarded, *silence); }, options);

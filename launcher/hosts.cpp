@@ -5,12 +5,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <memory>
 #include <unordered_map>
 
 #include <rollcall/error.hpp>
 
+#include "foundation/error_text.hpp"
 #include "foundation/quote.hpp"
 #include "launcher/host_names.hpp"
 
@@ -170,18 +170,18 @@ std::vector<Host> parse_hostfile(const std::string& text, const std::string& nam
 }
 
 std::vector<Host> read_hostfile(const std::string& path) {
-    const auto fail = [&](const char* what) {
+    const auto fail = [&](const std::string& what) {
         throw Error(ErrorCode::invalid_argument, fmt::format("hostfile {} cannot be read: {}", quote(path), what));
     };
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"), &std::fclose);
-    if (!file) fail(std::strerror(errno));
+    if (!file) fail(error_text(errno));
     std::string text;
     std::array<char, 65536> chunk;
     while (const std::size_t got = std::fread(chunk.data(), 1, chunk.size(), file.get())) {
         text.append(chunk.data(), got);
         if (text.size() > kLongestFile) fail("it is longer than 64 MiB; is it a hostfile?");
     }
-    if (std::ferror(file.get()) != 0) fail(std::strerror(errno));
+    if (std::ferror(file.get()) != 0) fail(error_text(errno));
     return parse_hostfile(text, path);
 }
 

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <rollcall/error.hpp>
 
@@ -19,6 +18,7 @@
 #include "bootstrap/passing.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
 #include "foundation/process_limit.hpp"
 #include "launcher/descendants.hpp"
@@ -42,7 +42,7 @@ constexpr int kKeptDescriptors = 8;
 [[noreturn]] void cannot(const std::string& what) {
     const char* const advice =
         errno == EMFILE ? "; raise the limit of open files (ulimit -n): a rank takes five" : process_limit_advice(errno);
-    throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, std::strerror(errno), advice));
+    throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, error_text(errno), advice));
 }
 
 Ends needed(Ends ends) {
@@ -317,12 +317,12 @@ void Node::explain(const Rank& rank, const SpawnFailure& failure, Exit& exit) co
     exit.code = 1;
     switch (failure.step) {
         case SpawnFailure::Step::descriptors:
-            exit.how = fmt::format("could not get its input and output: {}", std::strerror(failure.error));
+            exit.how = fmt::format("could not get its input and output: {}", error_text(failure.error));
             return;
         case SpawnFailure::Step::binding:
             exit.how = fmt::format("cannot be bound to CPUs {}: {}; --bind-to none starts it on those that are left",
                                    runtime::format_cpus(preparation_.processors[static_cast<std::size_t>(rank.order->local_rank)]),
-                                   std::strerror(failure.error));
+                                   error_text(failure.error));
             return;
         case SpawnFailure::Step::program: break;
     }

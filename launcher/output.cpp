@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 #include "launcher/lines.hpp"
 #include "launcher/outlet.hpp"
 #include "launcher/output_directory.hpp"
@@ -312,11 +312,11 @@ void Output::broken(Sink& sink, int error) {
     sink.drops = error != EPIPE;
     if (sink.drops && failure_.empty()) {
         failure_ = &sink != out_ && &sink != error_
-                       ? fmt::format("a file in '{}' cannot be written: {}{}", directory_, std::strerror(error),
+                       ? fmt::format("a file in '{}' cannot be written: {}{}", directory_, error_text(error),
                                      error == EMFILE ? "; raise the limit of open files (ulimit -n) of the launcher: "
                                                        "--output-directory takes two for each rank that runs"
                                                      : "")
-                       : fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", std::strerror(error));
+                       : fmt::format("standard {} cannot be written: {}", &sink == out_ ? "output" : "error", error_text(error));
     }
     for (const auto& source : sources_) {
         if (source->sink != &sink) continue;

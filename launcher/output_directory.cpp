@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 
 #include <rollcall/error.hpp>
 
 #include "foundation/descriptor.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -35,7 +35,7 @@ std::string make_output_directory(const std::string& directory) {
         throw Error(ErrorCode::invalid_argument, fmt::format("--output-directory '{}' cannot be made: {}", path, failed.message()));
     }
     if (const int reason = check_directory(path)) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("--output-directory '{}' takes no files: {}", path, std::strerror(reason)));
+        throw Error(ErrorCode::invalid_argument, fmt::format("--output-directory '{}' takes no files: {}", path, error_text(reason)));
     }
     return path;
 }

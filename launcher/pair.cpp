@@ -22,6 +22,7 @@
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/process_limit.hpp"
 #include "foundation/units.hpp"
 #include "launcher/descendants.hpp"
@@ -47,7 +48,7 @@ Descriptor open_process(pid_t process) {
     Descriptor opened(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
     if (!opened) {
         throw Error(ErrorCode::bootstrap,
-                    fmt::format("the launcher cannot watch a process (pidfd_open, Linux 5.3 or newer): {}", std::strerror(errno)));
+                    fmt::format("the launcher cannot watch a process (pidfd_open, Linux 5.3 or newer): {}", error_text(errno)));
     }
     return opened;
 }
@@ -151,15 +152,15 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     guarded.front = open_process(::getpid());
     Ends ends = make_sockets(SOCK_SEQPACKET |
                              SOCK_NONBLOCK);  // of this type, because a write to a guard that is gone then is an error and not a SIGPIPE
-    if (!ends) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", std::strerror(errno)));
+    if (!ends) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", error_text(errno)));
     guarded.commands = std::move(ends.first);
     Descriptor commands = std::move(ends.second);
     const Descriptor signals(::signalfd(-1, &changes.watched, SFD_NONBLOCK | SFD_CLOEXEC));
-    if (!signals) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot watch for signals: {}", std::strerror(errno)));
+    if (!signals) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot watch for signals: {}", error_text(errno)));
 
     const pid_t process = ::fork();
     if (process < 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}{}", std::strerror(errno), process_limit_advice(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}{}", error_text(errno), process_limit_advice(errno)));
     }
     if (process == 0) {
         commands.reset();

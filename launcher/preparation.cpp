@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <set>
 #include <utility>
 
+#include "foundation/error_text.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/spawn.hpp"
 #include "runtime/topology/binding.hpp"
@@ -39,7 +39,7 @@ std::string bind_to_free_cores(int ranks, MapBy map, Claims& claims, std::vector
     if (machine.cores.size() < fewest) return fmt::format("other jobs have CPUs {}", runtime::format_cpus(claimed));
     bound = bind_ranks(machine, ranks, map, BindTo::automatic);
     const auto taken = all_of(bound);
-    if (!claims.claim(taken)) return fmt::format("cores cannot be claimed ({})", std::strerror(errno));
+    if (!claims.claim(taken)) return fmt::format("cores cannot be claimed ({})", error_text(errno));
     return claims.claimed_by_others(taken).empty() ? std::string() : "another job took the same cores at the same time";
 }
 
@@ -93,7 +93,7 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
     if (!change_directory(order)) {
         return refuse(1, fmt::format("host {} has no directory '{}' to start in ({}); start from a directory that all hosts have, or give "
                                      "--directory",
-                                     host, order.directory, std::strerror(errno)));
+                                     host, order.directory, error_text(errno)));
     }
     // UCX handles SIGHUP itself unless this setting forbids it. But SIGHUP should end a rank, as it ends any program.
     auto base = with_environment({"UCX_DEBUG_SIGNO=0"}, own_environment());
@@ -109,7 +109,7 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
         return refuse(program.error == EACCES ? kExitNotExecutable : kExitNotFound,
                       fmt::format("cannot start '{}'{}: {}", name, order.hosts_of_job > 1 ? " on host " + host : "",
                                   program.error == ENOENT && name.find('/') == std::string::npos ? "there is no such program in PATH"
-                                                                                                 : std::strerror(program.error)));
+                                                                                                 : error_text(program.error)));
     }
     auto binding = bind_host(static_cast<int>(own.ranks.size()), order.map_by, order.bind_to, found.claims);
     found.processors = binding.processors;

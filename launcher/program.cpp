@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string_view>
 
+#include "foundation/error_text.hpp"
 #include "foundation/quote.hpp"
 #include "launcher/launch.hpp"
 
@@ -94,7 +95,7 @@ ProgramFault explain_exec_failure(const std::string& path, int error) {
                     kExitNotExecutable};
         }
     }
-    return {std::strerror(error), error == ENOENT ? kExitNotFound : kExitNotExecutable};
+    return {error_text(error), error == ENOENT ? kExitNotFound : kExitNotExecutable};
 }
 
 }  // namespace rollcall::launcher

@@ -20,6 +20,7 @@
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
 #include "foundation/process_limit.hpp"
 #include "foundation/units.hpp"
@@ -159,7 +160,7 @@ void Remote::start() {
     if (!start_errors) {
         throw Error(
             ErrorCode::bootstrap,
-            fmt::format("the launcher cannot reach host {}: {}{}", host().name, std::strerror(errno),
+            fmt::format("the launcher cannot reach host {}: {}{}", host().name, error_text(errno),
                         errno == EMFILE ? "; raise the limit of open files (ulimit -n), or let agents start each other (--fanout)" : ""));
     }
     Descriptor ours = std::move(ends.first), its = std::move(ends.second);
@@ -186,7 +187,7 @@ void Remote::start() {
         ::_exit(kExitNotFound);
     }
     if (child < 0)
-        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}{}", std::strerror(errno), process_limit_advice(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot fork: {}{}", error_text(errno), process_limit_advice(errno)));
     ::setpgid(child, child);
     shell_ = child;
     link_ = std::make_unique<Link>(
@@ -316,7 +317,7 @@ void Remote::shell_ended(int status) {
     }
     const auto words = remote_command(order_.remote_shell, host().name, order_.command);
     if (int why = 0; start_error_ && ::read(start_error_.get(), &why, sizeof why) == sizeof why) {
-        lose(fmt::format("could not be reached: `{}` cannot be started on host {}: {}", words.front(), host_name(), std::strerror(why)), 1);
+        lose(fmt::format("could not be reached: `{}` cannot be started on host {}: {}", words.front(), host_name(), error_text(why)), 1);
         return;
     }
     const std::string text = shell_words();

@@ -9,9 +9,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <string>
 
+#include "foundation/error_text.hpp"
 #include "foundation/process_limit.hpp"
 #include "launcher/spawn.hpp"
 
@@ -34,7 +34,7 @@ pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks, std::string&
     if (count < ranks.size()) script += fmt::format("echo '--- and {} more ranks on this host'\n", ranks.size() - count);
     const pid_t guard = ::getpid();
     const pid_t child = ::fork();
-    if (child < 0) why_not = fmt::format("cannot start gdb: {}{}", std::strerror(errno), process_limit_advice(errno));
+    if (child < 0) why_not = fmt::format("cannot start gdb: {}{}", error_text(errno), process_limit_advice(errno));
     if (child != 0) return child;
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -10,11 +10,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/stacks.hpp"
@@ -75,14 +75,14 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
     }
     if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
         throw Error(ErrorCode::bootstrap,
-                    fmt::format("the launcher cannot become the reaper of the job's processes: {}", std::strerror(errno)));
+                    fmt::format("the launcher cannot become the reaper of the job's processes: {}", error_text(errno)));
     }
     sigset_t child;
     ::sigemptyset(&child);
     ::sigaddset(&child, SIGCHLD);
     ::pthread_sigmask(SIG_BLOCK, &child, nullptr);
     deaths_.reset(::signalfd(-1, &child, SFD_NONBLOCK | SFD_CLOEXEC));
-    if (!deaths_) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot open what it needs: {}", std::strerror(errno)));
+    if (!deaths_) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot open what it needs: {}", error_text(errno)));
     poller_.add(deaths_.get(), EPOLLIN, [this](std::uint32_t) { reap(); });
     poller_.add(guarded_.commands.get(), EPOLLIN, [this](std::uint32_t) {
         std::uint8_t signal = 0;

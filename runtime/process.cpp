@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "foundation/error_text.hpp"
 #include "foundation/interfaces.hpp"
 #include "foundation/log.hpp"
 #include "runtime/clock/host_clock.hpp"
@@ -310,7 +310,7 @@ void* Process::allocate(std::uint64_t bytes) {
         throw Error(ErrorCode::state,
                     fmt::format("{} asked for {} bytes of memory, and there is none: {}. Ask for less, or raise the limits "
                                 "of memory and open files (ulimit -v, ulimit -n)",
-                                name_of(place().rank), bytes, std::generic_category().message(errno)));
+                                name_of(place().rank), bytes, error_text(errno)));
     return memory;
 }
 

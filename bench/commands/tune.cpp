@@ -27,6 +27,7 @@
 #include "bench/results/statistics.hpp"
 #include "collectives/reductions/reductions.hpp"
 #include "foundation/costs.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
@@ -135,8 +136,8 @@ Costs costs_before(const std::string& path) {
 }
 
 [[noreturn]] void refuse_file(const std::string& path, int reason) {
-    throw Error(ErrorCode::state, fmt::format("the file of costs {} cannot be written ({}): name another one by --file", quote(path),
-                                              std::generic_category().message(reason)));
+    throw Error(ErrorCode::state,
+                fmt::format("the file of costs {} cannot be written ({}): name another one by --file", quote(path), error_text(reason)));
 }
 
 /// Where the last one of a chain of symbolic links points to.

@@ -10,7 +10,6 @@
 #include <limits>
 #include <numeric>
 #include <span>
-#include <system_error>
 
 #include <rollcall/error.hpp>
 
@@ -20,6 +19,7 @@
 #include "bench/plots/plot.hpp"
 #include "bench/ranks/start.hpp"
 #include "collectives/catalogue.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
@@ -114,8 +114,7 @@ void require_writable(const char* option, const std::filesystem::path& path) {
     const auto directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
     if (::access(exists ? path.c_str() : directory.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)) return;
     const int reason = std::filesystem::is_directory(path) ? EISDIR : errno;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} {} cannot be written: {}", option, quote(path.string()), std::generic_category().message(reason)));
+    throw Error(ErrorCode::invalid_argument, fmt::format("{} {} cannot be written: {}", option, quote(path.string()), error_text(reason)));
 }
 
 constexpr const char* kRealFooter = R"(

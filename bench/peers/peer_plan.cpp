@@ -9,9 +9,9 @@
 #include <fstream>
 #include <limits>
 #include <rollcall/error.hpp>
-#include <system_error>
 
 #include "foundation/descriptor.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -38,7 +38,7 @@ class PlanFile {
 
   private:
     [[noreturn]] static void fail(int error) {
-        throw Error(ErrorCode::state, fmt::format("the plan for a peer cannot be written: {}", std::generic_category().message(error)));
+        throw Error(ErrorCode::state, fmt::format("the plan for a peer cannot be written: {}", error_text(error)));
     }
     Descriptor memory_;
     std::filesystem::path path_;

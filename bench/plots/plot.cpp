@@ -8,11 +8,11 @@
 #include <fstream>
 #include <rollcall/error.hpp>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "bench/plots/charts.hpp"
 #include "bench/ranks/child.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/quote.hpp"
 
 namespace rollcall::bench {
@@ -122,9 +122,7 @@ void write_picture(const std::filesystem::path& path, const Picture& picture, co
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << result.output;
     file.close();
-    if (!file)
-        throw Error(ErrorCode::state,
-                    fmt::format("the plot cannot be written to '{}': {}", path.string(), std::generic_category().message(errno)));
+    if (!file) throw Error(ErrorCode::state, fmt::format("the plot cannot be written to '{}': {}", path.string(), error_text(errno)));
 }
 
 }  // namespace rollcall::bench

@@ -5,11 +5,12 @@
 #include <cmath>
 #include <fstream>
 #include <numeric>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
+
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bench {
 namespace {
@@ -75,9 +76,7 @@ void draw_tree(const std::filesystem::path& path, const collectives::BlockTree& 
     std::ofstream file(path, std::ios::binary | std::ios::trunc);
     file << svg_of(tree, sizes, title);
     file.close();
-    if (!file)
-        throw Error(ErrorCode::state,
-                    fmt::format("the drawing cannot be written to '{}': {}", path.string(), std::generic_category().message(errno)));
+    if (!file) throw Error(ErrorCode::state, fmt::format("the drawing cannot be written to '{}': {}", path.string(), error_text(errno)));
 }
 
 }  // namespace rollcall::bench

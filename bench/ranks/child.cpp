@@ -14,10 +14,10 @@
 #include <cerrno>
 #include <chrono>
 #include <rollcall/error.hpp>
-#include <system_error>
 #include <utility>
 
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 
 extern char** environ;
 
@@ -25,7 +25,7 @@ namespace rollcall::bench {
 namespace {
 
 [[noreturn]] void fail(const std::string& program, int error) {
-    throw Error(ErrorCode::state, fmt::format("{} cannot be run: {}", program, std::generic_category().message(error)));
+    throw Error(ErrorCode::state, fmt::format("{} cannot be run: {}", program, error_text(error)));
 }
 
 struct Pipe {

@@ -11,12 +11,12 @@
 #include <cerrno>
 #include <chrono>
 #include <rollcall/error.hpp>
-#include <system_error>
 #include <thread>
 #include <utility>
 
 #include "bench/ranks/companion.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 
 extern char** environ;
 
@@ -32,7 +32,7 @@ constexpr auto kDownLimit = std::chrono::seconds(30);
 constexpr int kExitUsage = 2;
 
 [[noreturn]] void fail(const char* what, int error) {
-    throw Error(ErrorCode::state, fmt::format("the cluster cannot be made: {}: {}", what, std::generic_category().message(error)));
+    throw Error(ErrorCode::state, fmt::format("the cluster cannot be made: {}: {}", what, error_text(error)));
 }
 
 std::filesystem::path find_program(const char* name) { return find_companion("cluster", name, "build again, or install all of Rollcall"); }

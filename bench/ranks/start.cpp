@@ -24,6 +24,7 @@
 #include "bootstrap/starters/directory.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -263,7 +264,7 @@ int start_with_samples(const Start& how, const std::vector<std::string>& environ
         return exit_code;
     }
     const Descriptor file(::memfd_create("samples", 0));  // inherited, too
-    if (!file) throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", std::generic_category().message(errno)));
+    if (!file) throw Error(ErrorCode::state, fmt::format("no file for samples in memory: {}", error_text(errno)));
     std::vector<std::string> more = words;
     more.insert(more.end(), {kSamplesOption, std::to_string(file.get())});
     const int exit_code = start_again(how, environment, more);
@@ -304,7 +305,7 @@ void leave(const Inherited& inherited, const Samples& samples) {
     for (const auto& [key, values] : samples.values)
         for (const double value : values) out << fmt::format("{}\t{}\n", key, value);
     out.close();
-    if (!out) throw Error(ErrorCode::state, fmt::format("samples cannot be left: {}", std::generic_category().message(errno)));
+    if (!out) throw Error(ErrorCode::state, fmt::format("samples cannot be left: {}", error_text(errno)));
 }
 
 ProgressLine::Surroundings progress_surroundings(const Inherited& inherited) {

@@ -6,10 +6,10 @@
 #include <map>
 #include <rollcall/error.hpp>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "bench/results/csv.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/number.hpp"
 
 namespace rollcall::bench {
@@ -32,7 +32,7 @@ std::string optional_time(const std::vector<Nanoseconds>& times, std::size_t ran
     return times.empty() || times[rank] == kNoTime ? "" : std::to_string(times[rank] - start);
 }
 
-std::string last_error() { return std::generic_category().message(errno); }
+std::string last_error() { return error_text(errno); }
 
 /// The position of the reader, for its errors.
 struct Line {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
@@ -80,7 +80,7 @@ void Door::accept(Listener& listener) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return;
             if (accept_failure_.empty()) {
-                accept_failure_ = std::strerror(errno);
+                accept_failure_ = error_text(errno);
                 log_message(LogLevel::warn, "this process cannot accept all connections: {}; raise its limit of open files (ulimit -n)",
                             accept_failure_);
             }

@@ -13,6 +13,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
@@ -74,7 +75,7 @@ Descriptor MeetingPlace::connect() {
             }
             if (errno != ECONNREFUSED) {
                 throw Error(ErrorCode::bootstrap,
-                            fmt::format("this process cannot connect to the leader of its host: {}", std::strerror(errno)));
+                            fmt::format("this process cannot connect to the leader of its host: {}", error_text(errno)));
             }
             name.of_others = false;
             continue;
@@ -105,7 +106,7 @@ Descriptor MeetingPlace::listen() {
         }
         if (errno != EADDRINUSE) {
             throw Error(ErrorCode::bootstrap,
-                        fmt::format("this process cannot wait for the other ranks of its host: {}", std::strerror(errno)));
+                        fmt::format("this process cannot wait for the other ranks of its host: {}", error_text(errno)));
         }
         const Nanoseconds moment = monotonic_now();
         name.silent_since = std::min(name.silent_since, moment);

@@ -18,6 +18,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/waiting.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -132,7 +133,7 @@ SocketAddress SocketAddress::of(int socket) {
     SocketAddress result;
     result.length_ = sizeof result.storage_;
     if (::getsockname(socket, reinterpret_cast<sockaddr*>(&result.storage_), &result.length_) != 0) {
-        throw Error(ErrorCode::bootstrap, fmt::format("the address of a socket cannot be read: {}", std::strerror(errno)));
+        throw Error(ErrorCode::bootstrap, fmt::format("the address of a socket cannot be read: {}", error_text(errno)));
     }
     return result;
 }
@@ -206,7 +207,7 @@ Descriptor listen_at(const SocketAddress& address, std::string_view advice) {
     if (!socket || ::bind(socket.get(), address.raw(), address.length()) != 0 || ::listen(socket.get(), kBacklog) != 0) {
         const int error = errno;
         throw Error(ErrorCode::bootstrap, fmt::format("this process cannot wait for the other ranks at {}: {}{}{}", address.text(),
-                                                      std::strerror(error), advice.empty() ? "" : "; ", advice));
+                                                      error_text(error), advice.empty() ? "" : "; ", advice));
     }
     return socket;
 }
@@ -234,7 +235,7 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         error = ECONNREFUSED;
     }
     if (error != 0) {
-        why = fmt::format("{} cannot be reached: {}", address.text(), std::strerror(error));
+        why = fmt::format("{} cannot be reached: {}", address.text(), error_text(error));
         return Descriptor();
     }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "bootstrap/rendezvous/network.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
@@ -32,7 +32,7 @@ constexpr const char* kClosed = "closed its connection: it died, or left without
 
 Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root> root, std::optional<Leader> leader)
     : options_(std::move(options)), bell_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), assembly_(options_.self.size) {
-    if (!bell_) throw Error(ErrorCode::bootstrap, fmt::format("the rendezvous cannot make an event descriptor: {}", std::strerror(errno)));
+    if (!bell_) throw Error(ErrorCode::bootstrap, fmt::format("the rendezvous cannot make an event descriptor: {}", error_text(errno)));
     bell_.keep_from_children();
     poller_.keep_from_children();
     poller_.add(bell_.get(), EPOLLIN, [this](std::uint32_t) {

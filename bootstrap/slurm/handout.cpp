@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <cstring>
 
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/waiting.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -55,7 +55,7 @@ void Handout::admit(Door& door, int listener) {
     if (!socket) {
         if (would_block() || errno == ECONNABORTED) return;
         // The listener stays readable. A descriptor may become free when other connections have been closed.
-        accept_failure_ = std::strerror(errno);
+        accept_failure_ = error_text(errno);
         listens_at_ = monotonic_now() + kAcceptPause;
         return;
     }

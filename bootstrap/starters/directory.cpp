@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <optional>
 #include <thread>
 
@@ -19,6 +18,7 @@
 #include "bootstrap/starters/write_whole.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/error_text.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -47,12 +47,12 @@ std::string invitation_path(const std::string& directory, const std::string& job
 void put_invitation(const std::string& path, const std::string& text) {
     const std::string beside = fmt::format("{}.{:08x}", path, ::randombytes_random());
     const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) refuse_directory(path, fmt::format("cannot be written: {}", std::strerror(errno)));
+    if (!file) refuse_directory(path, fmt::format("cannot be written: {}", error_text(errno)));
     int code = write_whole(file.get(), text);
     if (code == 0 && ::rename(beside.c_str(), path.c_str()) != 0) code = errno;
     if (code == 0) return;
     ::unlink(beside.c_str());
-    refuse_directory(path, fmt::format("cannot be written: {}", std::strerror(code)));
+    refuse_directory(path, fmt::format("cannot be written: {}", error_text(code)));
 }
 
 /// Empty if the invitation is not there yet.
@@ -62,7 +62,7 @@ std::optional<std::string> get_invitation(const std::string& path) {
     // ESTALE means that a network file system saw how the file was replaced.
     if (!file && (errno == ENOENT || errno == ESTALE)) return std::nullopt;
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) refuse_directory(path, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (!file || ::fstat(file.get(), &status) != 0) refuse_directory(path, fmt::format("cannot be read: {}", error_text(errno)));
     if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
         refuse_directory(path, "does not belong to this user, or others can read it: remove it");
     }
@@ -105,7 +105,7 @@ std::unique_ptr<Bootstrap> join_directory() {
     const int size = whole_number(kDirectorySizeVariable, kDirectoryName, 1, kMostRanks);
     const int rank = whole_number(kDirectoryRankVariable, kDirectoryName, 0, size - 1);
     const std::string path = invitation_path(directory, environment(kDirectoryJobVariable));
-    if (::access(directory.c_str(), X_OK) != 0) refuse_directory(path, fmt::format("has no place: {}", std::strerror(errno)));
+    if (::access(directory.c_str(), X_OK) != 0) refuse_directory(path, fmt::format("has no place: {}", error_text(errno)));
 
     RendezvousOptions options = rendezvous_options();
     options.invitation_may_be_stale = true;

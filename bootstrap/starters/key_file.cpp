@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <optional>
 
@@ -16,6 +15,7 @@
 
 #include "bootstrap/starters/write_whole.hpp"
 #include "foundation/descriptor.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/home.hpp"
 
 namespace rollcall::bootstrap {
@@ -33,7 +33,7 @@ std::optional<Key> try_key_file(const std::string& path) {
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) refuse_key_file(path, std::strerror(errno));
+    if (!file || ::fstat(file.get(), &status) != 0) refuse_key_file(path, error_text(errno));
     if (!S_ISREG(status.st_mode)) refuse_key_file(path, "it is not a regular file");
     if (status.st_uid != ::geteuid()) refuse_key_file(path, "it belongs to another user");
     if ((status.st_mode & 077) != 0) {
@@ -71,7 +71,7 @@ void make_key_file(const std::string& path) {
         refuse_key_file(path, fmt::format("it is not there and cannot be made, because there is no directory '{}'",
                                           std::filesystem::path(path).parent_path().string()));
     }
-    if (code != 0) refuse_key_file(path, fmt::format("it is not there and cannot be made: {}", std::strerror(code)));
+    if (code != 0) refuse_key_file(path, fmt::format("it is not there and cannot be made: {}", error_text(code)));
 }
 
 }  // namespace

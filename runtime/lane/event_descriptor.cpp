@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -10,12 +9,14 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/error_text.hpp"
+
 namespace rollcall::runtime {
 
 EventDescriptor::EventDescriptor() : descriptor_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!descriptor_)
         throw Error(ErrorCode::state,
-                    fmt::format("cannot create an event descriptor: {}; raise the limit of open files (ulimit -n)", std::strerror(errno)));
+                    fmt::format("cannot create an event descriptor: {}; raise the limit of open files (ulimit -n)", error_text(errno)));
 }
 
 void EventDescriptor::signal() noexcept {

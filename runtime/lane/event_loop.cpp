@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include <sys/epoll.h>
@@ -10,6 +9,8 @@
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
+
+#include "foundation/error_text.hpp"
 
 namespace rollcall::runtime {
 
@@ -25,7 +26,7 @@ void EventLoop::open(int transport, int notices) {
     if (!added)
         throw Error(ErrorCode::state,
                     fmt::format("cannot make a descriptor for host-driven progress: {}; raise the limit of open files (ulimit -n)",
-                                std::strerror(errno)));
+                                error_text(errno)));
     // If that fails, a later call may try again.
     transport_ = transport;
     descriptor_ = std::move(descriptor);

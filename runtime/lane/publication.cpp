@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "foundation/error_text.hpp"
 #include "runtime/lane/engine.hpp"
 #include "transports/process_memory.hpp"
 
@@ -262,10 +262,9 @@ bool Reading::find() {
 }
 
 void Reading::fail(std::string_view what, std::string_view remedy, int reason) {
-    operation_.engine().break_communicator(operation_.communicator(), operation_.sequence(),
-                                           Error(ErrorCode::state, fmt::format("{}: {}: {}. {}", operation_.describe(), what,
-                                                                               std::generic_category().message(reason), remedy)),
-                                           true);
+    operation_.engine().break_communicator(
+        operation_.communicator(), operation_.sequence(),
+        Error(ErrorCode::state, fmt::format("{}: {}: {}. {}", operation_.describe(), what, error_text(reason), remedy)), true);
 }
 
 bool Reading::reach() {

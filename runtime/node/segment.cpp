@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <limits>
 #include <span>
 #include <string>
@@ -18,6 +17,7 @@
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/error_text.hpp"
 #include "foundation/kernel.hpp"
 #include "runtime/node/process_file.hpp"
 
@@ -99,14 +99,14 @@ std::string Segment::make_file(std::uint64_t slots, std::uint64_t landing_bytes,
     const std::uint32_t large_blocks = large_blocks_for(landing_bytes);
     if (large_blocks == 0) return "the landing budget (ROLLCALL_LANDING_BYTES) has no room for it";
     file_.reset(::memfd_create("rollcall-node", MFD_CLOEXEC));
-    if (!file_) return fmt::format("memfd_create: {}", std::strerror(errno));
+    if (!file_) return fmt::format("memfd_create: {}", error_text(errno));
     handle_ = {node_identity(), ::getpid(), file_.get(), slots, large_blocks, longest_file()};
     if (handle_.domain == 0) return "/proc does not say which kernel and namespaces this process belongs to";
     if (part > 0) handle_.domain = key_of(handle_.domain, part);
     if (::prctl(PR_GET_DUMPABLE) != 1) return "other processes may not look into this one (it is not dumpable)";
     // Try to open it in the way the other ranks will.
     const Descriptor again(open_file_of(handle_.process, handle_.file, O_RDWR));
-    if (!again) return fmt::format("/proc/{}/fd/{} cannot be opened: {}", handle_.process, handle_.file, std::strerror(errno));
+    if (!again) return fmt::format("/proc/{}/fd/{} cannot be opened: {}", handle_.process, handle_.file, error_text(errno));
     return are_one_file(file_.get(), again.get()) ? "" : "/proc is of another PID namespace";
 }
 
@@ -129,7 +129,7 @@ Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geomet
                                                            what, name_of_owner));
         return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share, created by {}, cannot be {}: {}. Set "
                                                        "ROLLCALL_NODE_MEMORY=no to do without it",
-                                                       name_of_owner, what, std::strerror(errno)));
+                                                       name_of_owner, what, error_text(errno)));
     };
     if (!is_owner) {
         close();

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/error_text.hpp"
 #include "foundation/hash.hpp"
 #include "foundation/kernel.hpp"
 #include "transports/ofi/shared_memory.hpp"
@@ -59,7 +59,7 @@ Home::Home(std::uint64_t board_bytes) {
     if (memory_) return;
     throw Error(ErrorCode::transport, fmt::format("the memory of the arrivals board ({} bytes) and its pipe cannot be made: {}; raise the "
                                                   "limits of memory and open files (ulimit -v, ulimit -n)",
-                                                  board_bytes, std::strerror(error)));
+                                                  board_bytes, error_text(error)));
 }
 
 Home::~Home() { ::munmap(memory_, length_of(door_.board_bytes)); }

@@ -1,12 +1,13 @@
 #include "transports/ofi/sleep.hpp"
 
 #include <cerrno>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <rollcall/error.hpp>
+
+#include "foundation/error_text.hpp"
 
 namespace rollcall::transport::ofi {
 
@@ -18,8 +19,8 @@ void Sleep::watch(int descriptor) {
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(all_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0) return;
-    throw Error(ErrorCode::transport, fmt::format("a descriptor to sleep on cannot be made: {}; raise the limit of open files (ulimit -n)",
-                                                  std::strerror(errno)));
+    throw Error(ErrorCode::transport,
+                fmt::format("a descriptor to sleep on cannot be made: {}; raise the limit of open files (ulimit -n)", error_text(errno)));
 }
 
 void Sleep::forget(int descriptor) noexcept { ::epoll_ctl(all_.get(), EPOLL_CTL_DEL, descriptor, nullptr); }

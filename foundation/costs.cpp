@@ -14,6 +14,7 @@
 #include "foundation/error_text.hpp"
 #include "foundation/home.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/text.hpp"
 #include "foundation/units.hpp"
 
 namespace rollcall::inline foundation {
@@ -21,13 +22,6 @@ namespace {
 
 constexpr Nanoseconds kLeast = 1;
 constexpr Nanoseconds kMost = 3'600'000'000'000;  // an hour; with more, a sum of costs could exceed all bounds
-
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view stripped(std::string_view text) {
-    const auto first = text.find_first_not_of(kBlanks);
-    return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 std::string names() {
     std::vector<std::string_view> all;
@@ -56,17 +50,17 @@ Nanoseconds value_of(const std::string& path, std::size_t line, std::string_view
 
 void read_line_into(Costs& costs, std::array<bool, kCostNames.size()>& seen, const std::string& path, std::size_t number,
                     std::string_view line) {
-    line = stripped(line.substr(0, line.find('#')));
+    line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) return;
     const auto equals = line.find('=');
-    const std::string_view name = stripped(line.substr(0, equals));
+    const std::string_view name = trimmed(line.substr(0, equals));
     if (equals == std::string_view::npos) refuse(path, number, fmt::format("{} is no `name = duration`", quote(line)));
     const auto cost = std::find_if(kCostNames.begin(), kCostNames.end(), [&](const CostName& known) { return known.name == name; });
     if (cost == kCostNames.end()) refuse(path, number, fmt::format("{} is no cost; allowed: {}", quote(name), names()));
     bool& is_there = seen[static_cast<std::size_t>(cost - kCostNames.begin())];
     if (is_there) refuse(path, number, fmt::format("{} is there twice", name));
     is_there = true;
-    costs.*cost->member = value_of(path, number, name, stripped(line.substr(equals + 1)));
+    costs.*cost->member = value_of(path, number, name, trimmed(line.substr(equals + 1)));
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/text.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -42,17 +43,13 @@ int number(const char* variable, std::string_view text) {
 /// "2(x3),1" means 2, 2, 2, 1.
 std::vector<int> repeated_numbers(const char* variable, std::string_view text) {
     std::vector<int> numbers;
-    for (bool more = true; more;) {
-        const auto comma = text.find(',');
-        more = comma != std::string_view::npos;
-        const auto entry = text.substr(0, comma);
+    for (const std::string_view entry : split_at_commas(text)) {
         const auto open = entry.find("(x");
         const bool repeated = open != std::string_view::npos && entry.ends_with(')');
         const int times = repeated ? number(variable, entry.substr(open + 2, entry.size() - open - 3)) : 1;
         if (numbers.size() + static_cast<std::size_t>(times) > static_cast<std::size_t>(kMostHosts))
             refuse(variable, "it names too many hosts");
         numbers.insert(numbers.end(), static_cast<std::size_t>(times), number(variable, repeated ? entry.substr(0, open) : entry));
-        text.remove_prefix(more ? comma + 1 : text.size());
     }
     return numbers;
 }

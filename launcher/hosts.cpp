@@ -12,22 +12,16 @@
 
 #include "foundation/error_text.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/text.hpp"
 #include "launcher/host_names.hpp"
 
 namespace rollcall::launcher {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\v\f";
 constexpr std::size_t kLongestFile = std::size_t{64} << 20;
 /// A list may name each host this often, on average over the largest number of hosts. This bounds the work for lists that repeat long
 /// ranges.
 constexpr std::size_t kMostMentions = std::size_t{kMostHosts} * 16;
-
-std::string_view trim(std::string_view text) {
-    const auto first = text.find_first_not_of(kBlanks);
-    if (first == std::string_view::npos) return {};
-    return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 /// Adds up what the list says about each host.
 class HostCollector {
@@ -79,18 +73,18 @@ bool one_of(std::string_view word, std::initializer_list<std::string_view> words
 
 HostSettings parse_settings(std::string_view text, const Complain& complain) {
     HostSettings settings;
-    for (auto rest = trim(text); !rest.empty();) {
+    for (auto rest = trimmed(text); !rest.empty();) {
         const auto equals = rest.find('=');
-        const auto key = trim(rest.substr(0, equals));
+        const auto key = trimmed(rest.substr(0, equals));
         const bool number = one_of(key, {"slots", "slot", "count", "cpu", "cpus"});
         const bool limit = one_of(key, {"max_slots", "max-slots", "slots_max", "slots-max"});
         if (equals == std::string_view::npos || !(number || limit || one_of(key, {"user", "username"}))) {
             complain(fmt::format("{} is not understood; allowed after a host: slots=N (or slot, count, cpu, cpus), max_slots=N, user=NAME",
                                  quote(rest)));
         }
-        rest = trim(rest.substr(equals + 1));
+        rest = trimmed(rest.substr(equals + 1));
         const auto value = rest.substr(0, rest.find_first_of(kBlanks));
-        rest = trim(rest.substr(value.size()));
+        rest = trimmed(rest.substr(value.size()));
         if (number ? settings.slots.has_value() : limit ? settings.max_slots.has_value() : !settings.user.empty()) {
             complain(fmt::format("{}= is given twice for one host", key));
         }
@@ -107,7 +101,7 @@ HostSettings parse_settings(std::string_view text, const Complain& complain) {
 }
 
 void add_line(std::string_view line, HostCollector& hosts, const Complain& complain) {
-    line = trim(line.substr(0, line.find('#')));
+    line = trimmed(line.substr(0, line.find('#')));
     if (line.empty()) return;
     const auto end = line.find_first_of(kBlanks);
     HostWord word = parse_host_word(line.substr(0, end), complain);
@@ -132,7 +126,7 @@ std::vector<Host> parse_hosts(std::string_view list, std::string_view name_for_e
     const Complain complain = [&](const std::string& sentence) {
         throw Error(ErrorCode::invalid_argument, fmt::format("{}{}{}", name_for_errors, name_for_errors.empty() ? "" : ": ", sentence));
     };
-    if (trim(list).empty()) complain("no host is named; allowed: a list such as a:4,b:4 or node[0-3]:2");
+    if (trimmed(list).empty()) complain("no host is named; allowed: a list such as a:4,b:4 or node[0-3]:2");
     HostCollector hosts;
     for (std::size_t begin = 0; begin <= list.size();) {
         // A comma in brackets belongs to a range.
@@ -141,7 +135,7 @@ std::vector<Host> parse_hosts(std::string_view list, std::string_view name_for_e
             if (list[end] == '[') inside = true;
             if (list[end] == ']') inside = false;
         }
-        const auto word = trim(list.substr(begin, end - begin));
+        const auto word = trimmed(list.substr(begin, end - begin));
         if (word.empty()) complain("a name is missing beside a comma; allowed: a list such as a:4,b:4 or node[0-3]:2");
         hosts.add(parse_host_word(word, complain), std::nullopt, complain);
         begin = end + 1;

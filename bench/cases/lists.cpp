@@ -9,18 +9,13 @@
 
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/text.hpp"
 #include "foundation/units.hpp"
 
 namespace rollcall::bench {
 namespace {
 
 constexpr std::string_view kAll = "all";
-
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-    while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-    return text;
-}
 
 using Read = std::function<std::optional<std::uint64_t>(std::string_view)>;
 
@@ -64,13 +59,9 @@ std::string quote_in(std::string_view entry, std::string_view text) {
 }  // namespace
 
 std::vector<std::string_view> entries(std::string_view text) {
-    std::vector<std::string_view> parts;
-    for (;;) {
-        const auto comma = text.find(',');
-        parts.push_back(trim(text.substr(0, comma)));
-        if (comma == std::string_view::npos) return parts;
-        text.remove_prefix(comma + 1);
-    }
+    std::vector<std::string_view> parts = split_at_commas(text);
+    for (std::string_view& part : parts) part = trimmed(part, " ");
+    return parts;
 }
 
 std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option) {

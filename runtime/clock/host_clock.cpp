@@ -11,6 +11,7 @@
 #include "foundation/kernel.hpp"
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/text.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -30,8 +31,7 @@ TestClock test_clock(int rank, int size) {
     const char* const text = std::getenv(kTestClocks);
     if (!text || !*text) return {};
     std::vector<ClockModel> clocks;
-    for (std::string_view rest = text;;) {
-        const std::string_view clock = rest.substr(0, rest.find(','));
+    for (const std::string_view clock : split_at_commas(text)) {
         const std::size_t colon = clock.find(':');
         const auto offset = number_of_text<Nanoseconds>(clock.substr(0, colon));
         const auto drift = colon == std::string_view::npos ? std::nullopt : number_of_text<double>(clock.substr(colon + 1));
@@ -41,8 +41,6 @@ TestClock test_clock(int rank, int size) {
                                     "million), separated by commas",
                                     kTestClocks, quote(text)));
         clocks.push_back({.reference = 0, .offset = *offset, .drift = *drift * 1e-6});
-        if (clock.size() == rest.size()) break;
-        rest.remove_prefix(clock.size() + 1);
     }
     const std::size_t number = static_cast<std::size_t>(rank) * clocks.size() / static_cast<std::size_t>(size);
     return {clocks[number], number + 1};

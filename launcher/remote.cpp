@@ -26,6 +26,7 @@
 #include "foundation/units.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/node.hpp"
+#include "launcher/spawn.hpp"
 
 namespace rollcall::launcher {
 namespace {
@@ -150,9 +151,7 @@ void Remote::start() {
     closed_how_.clear();
     closed_at_ = kNever;
     const auto words = remote_command(order_.remote_shell, host().name, order_.command);
-    std::vector<char*> argv;
-    for (const auto& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
+    const std::vector<char*> argv = pointers(words);
 
     Ends ends = make_sockets(SOCK_STREAM);
     Ends errors = ends ? make_pipe() : Ends();

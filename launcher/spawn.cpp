@@ -19,13 +19,6 @@ namespace {
 
 std::string_view name_of(std::string_view assignment) { return assignment.substr(0, assignment.find('=')); }
 
-std::vector<char*> pointers(const std::vector<std::string>& texts) {
-    std::vector<char*> all;
-    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
-    all.push_back(nullptr);
-    return all;
-}
-
 int executable(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return errno;
@@ -126,6 +119,13 @@ pid_t spawn(const Spawn& what) {
     failure.error = errno;
     [[maybe_unused]] const auto ignored = ::write(what.report, &failure, sizeof failure);
     ::_exit(127);
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));
+    all.push_back(nullptr);
+    return all;
 }
 
 std::vector<std::string> with_environment(std::vector<std::string> base, const std::vector<std::string>& more) {

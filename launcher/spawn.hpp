@@ -63,6 +63,8 @@ struct Spawn {
 /// its id, or -1 with errno.
 pid_t spawn(const Spawn& what);
 
+/// The arguments or the environment in the form that exec() takes. They point into `texts`, and are not changed there.
+std::vector<char*> pointers(const std::vector<std::string>& texts);
 /// Returns `base` with the K=V of `more` set. Later ones replace earlier ones.
 std::vector<std::string> with_environment(std::vector<std::string> base, const std::vector<std::string>& more);
 /// Quotes a word so that a shell reads it as one word.

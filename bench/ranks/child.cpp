@@ -18,6 +18,7 @@
 
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
+#include "launcher/spawn.hpp"
 
 extern char** environ;
 
@@ -91,23 +92,12 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     const std::string& program = arguments.at(0);
     Pipe in = open_pipe(program), out = open_pipe(program), errors = open_pipe(program);
 
-    std::vector<char*> argv;
-    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
+    std::vector<std::string> own;
+    for (char** entry = environ; *entry != nullptr; ++entry) own.emplace_back(*entry);
+    const std::vector<std::string> environment = launcher::with_environment(std::move(own), options.environment);
 
-    std::vector<std::string> assignments = options.environment;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-        const std::string_view own(*entry);
-        const auto is_given = [&](const std::string& given) {
-            return own.substr(0, own.find('=')) == std::string_view(given).substr(0, given.find('='));
-        };
-        if (std::none_of(options.environment.begin(), options.environment.end(), is_given)) assignments.emplace_back(own);
-    }
-    std::vector<char*> environment;
-    for (const std::string& assignment : assignments) environment.push_back(const_cast<char*>(assignment.c_str()));
-    environment.push_back(nullptr);
-
-    const pid_t child = start(argv, environment, {in.childs.get(), out.childs.get(), errors.childs.get()});
+    const pid_t child =
+        start(launcher::pointers(arguments), launcher::pointers(environment), {in.childs.get(), out.childs.get(), errors.childs.get()});
     ChildResult result;
     if (child < 0 && errno == ENOENT) return result;
     if (child < 0) fail(program, errno);

@@ -17,6 +17,7 @@
 #include "bench/ranks/companion.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
+#include "launcher/spawn.hpp"
 
 extern char** environ;
 
@@ -105,10 +106,8 @@ EmulatedCluster::~EmulatedCluster() {
 void EmulatedCluster::up() {
     if (holder_ >= 0) return;
     Ends input = open_pipe(), output = open_pipe(), errors = open_pipe();
-    std::vector<std::string> words = {script_.string(), "--name", name_, "up", std::to_string(size_), "--rate", rate_, "--until-eof"};
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
+    const std::vector<std::string> words = {script_.string(), "--name", name_, "up", std::to_string(size_), "--rate", rate_, "--until-eof"};
+    const std::vector<char*> argv = launcher::pointers(words);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, input.first.get(), STDIN_FILENO);

@@ -114,26 +114,34 @@ CollectiveOptions options_of(const rollcall_collective_options& given);
 inline CollectiveOptions options_of(const rollcall_collective_options* given) { return options_of(options_taken(given)); }
 PlanOptions plan_options_of(const rollcall_collective_options* given, rollcall_predictor predictor);
 
-/// Gives the communicator that `make` makes to the caller.
-template <class Make>
-rollcall_status make_communicator(rollcall_communicator** result, Make&& make) noexcept {
+/// Gives what `make` makes to the caller, or null if that is nothing. `what` names the place in errors.
+template <class Handle, class Make>
+rollcall_status give_handle(Handle** result, const char* what, Make&& make) noexcept {
     return guarded([&] {
-        auto& place = checked(result, "the place for the communicator");
+        Handle*& place = checked(result, what);
         place = nullptr;
-        Communicator made = make();
-        if (made) place = new rollcall_communicator{std::move(made)};
+        // The handle is made first. If that failed afterwards, an operation that was started could only be abandoned.
+        auto handle = std::make_unique<Handle>();
+        handle->handle = make();
+        if constexpr (requires { static_cast<bool>(handle->handle); })
+            if (!handle->handle) return;
+        place = handle.release();
     });
 }
 
 template <class Make>
+rollcall_status make_communicator(rollcall_communicator** result, Make&& make) noexcept {
+    return give_handle(result, "the place for the communicator", make);
+}
+
+template <class Make>
+rollcall_status make_intercommunicator(rollcall_intercommunicator** result, Make&& make) noexcept {
+    return give_handle(result, "the place for the intercommunicator", make);
+}
+
+template <class Make>
 rollcall_status make_plan(rollcall_plan** plan, Make&& make) noexcept {
-    return guarded([&] {
-        auto& place = checked(plan, "the place for the plan");
-        place = nullptr;
-        auto made = std::make_unique<rollcall_plan>();
-        made->handle = make();
-        place = made.release();
-    });
+    return give_handle(plan, "the place for the plan", make);
 }
 
 /// Gives the size of the message that `look` finds, if any, to the caller.
@@ -153,14 +161,7 @@ rollcall_status look_for(int* found, std::uint64_t* bytes, Look&& look) noexcept
 /// Starts something and gives its request to the caller.
 template <class Start>
 rollcall_status start(rollcall_request** request, Start&& start_it) noexcept {
-    return guarded([&] {
-        auto& result = checked(request, "the place for the request");
-        result = nullptr;
-        // The handle is made first. If that failed after the start, the operation could only be abandoned.
-        auto handle = std::make_unique<rollcall_request>();
-        handle->handle = start_it();
-        result = handle.release();
-    });
+    return give_handle(request, "the place for the request", start_it);
 }
 
 }  // namespace rollcall::c

@@ -79,16 +79,6 @@ std::span<const int> list_of(const int* ranks, std::size_t count) {
 
 std::string_view text_of(const char* text) { return text ? text : std::string_view(); }
 
-/// Gives the intercommunicator that `make` makes to the caller.
-template <class Make>
-rollcall_status make_connection(rollcall_intercommunicator** result, Make&& make) noexcept {
-    return c::guarded([&] {
-        auto& place = c::checked(result, "the place for the intercommunicator");
-        place = nullptr;
-        place = new rollcall_intercommunicator{make()};
-    });
-}
-
 }  // namespace
 }  // namespace rollcall
 
@@ -99,11 +89,8 @@ extern "C" {
 
 rollcall_status rollcall_intercommunicator_create(const rollcall_communicator* communicator, const int* first, size_t first_count,
                                                   const int* second, size_t second_count, rollcall_intercommunicator** result) {
-    return guarded([&] {
-        auto& place = c::checked(result, "the place for the intercommunicator");
-        place = nullptr;
-        auto made = c::checked(communicator).create_intercommunicator(list_of(first, first_count), list_of(second, second_count));
-        if (made) place = new rollcall_intercommunicator{std::move(made)};
+    return make_intercommunicator(result, [&] {
+        return c::checked(communicator).create_intercommunicator(list_of(first, first_count), list_of(second, second_count));
     });
 }
 void rollcall_intercommunicator_free(rollcall_intercommunicator* between) {
@@ -133,11 +120,8 @@ rollcall_status rollcall_intercommunicator_disconnect(const rollcall_intercommun
 
 rollcall_status rollcall_listener_create(const rollcall_communicator* communicator, const char* job_name, uint16_t port,
                                          rollcall_listener** result) {
-    return guarded([&] {
-        auto& place = c::checked(result, "the place for the listener");
-        place = nullptr;
-        place = new rollcall_listener{Listener(c::checked(communicator), {.job_name = text_of(job_name), .port = port})};
-    });
+    return give_handle(result, "the place for the listener",
+                       [&] { return Listener(c::checked(communicator), {.job_name = text_of(job_name), .port = port}); });
 }
 void rollcall_listener_free(rollcall_listener* listener) {
     guarded([&] { delete listener; });
@@ -146,11 +130,11 @@ const char* rollcall_listener_invitation(const rollcall_listener* listener) {
     return listener ? listener->handle.invitation().c_str() : "";
 }
 rollcall_status rollcall_listener_accept(const rollcall_listener* listener, int64_t timeout, rollcall_intercommunicator** result) {
-    return make_connection(result, [&] { return c::checked(listener, "the listener").handle.accept(deadline(timeout)); });
+    return make_intercommunicator(result, [&] { return c::checked(listener, "the listener").handle.accept(deadline(timeout)); });
 }
 rollcall_status rollcall_intercommunicator_connect(const rollcall_communicator* communicator, const char* invitation, const char* job_name,
                                                    int64_t timeout, rollcall_intercommunicator** result) {
-    return make_connection(result, [&] {
+    return make_intercommunicator(result, [&] {
         return Intercommunicator::connect(c::checked(communicator), text_of(invitation),
                                           {.job_name = text_of(job_name), .timeout = deadline(timeout)});
     });

@@ -241,9 +241,6 @@ void release_process(runtime::Process* process);
 inline constexpr const char* kGoesOn = "Nothing was closed: the job goes on";
 void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence);
 
-/// The point in time at which this timeout, counted from now, is over. kForever gives kNever.
-Nanoseconds deadline_of(Timeout timeout);
-
 /// The error of an operation that is under way although its job has ended.
 Error ended_error(const runtime::Process& process, const std::string& what);
 

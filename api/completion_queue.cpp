@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "api/communicator_implementation.hpp"
+#include "foundation/clock.hpp"
 #include "foundation/units.hpp"
 #include "runtime/lane/ended.hpp"
 
@@ -180,7 +181,7 @@ Completion CompletionQueue::next() {
     if (requests == 0) throw Error(ErrorCode::state, "CompletionQueue::next(): there is no request in the queue: add one first");
     const Timeout limit = here.communicator->deadline({});
     // If another thread adds a request without a deadline of its own, the setting counts from the beginning of this call.
-    if (auto completion = here.take_until(kNever, deadline_of(limit))) return std::move(*completion);
+    if (auto completion = here.take_until(kNever, deadline_after(limit))) return std::move(*completion);
     if (here.communicator->process->finalized()) throw ended_error(*here.communicator->process, "CompletionQueue::next()");
     throw Error(ErrorCode::timeout, fmt::format("CompletionQueue::next(): none of {} requests ended within {}", requests,
                                                 format_duration(static_cast<double>(limit.count()) * 1e-9)));
@@ -190,7 +191,7 @@ std::optional<Completion> CompletionQueue::next_for(Timeout timeout) {
     Implementation& here = checked("next_for");
     checked_timeout(timeout);
     here.communicator->process->check_not_forked();
-    return here.take_until(deadline_of(timeout));
+    return here.take_until(deadline_after(timeout));
 }
 
 std::optional<Completion> CompletionQueue::try_next() {

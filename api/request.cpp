@@ -10,6 +10,7 @@
 #include <rollcall/error.hpp>
 
 #include "api/communicator_implementation.hpp"
+#include "foundation/clock.hpp"
 #include "foundation/units.hpp"
 
 namespace rollcall {
@@ -22,8 +23,6 @@ Received collect(std::unique_ptr<Request::Implementation> done) {
     if (done->operation) throw Error(*error);  // it names the operation already
     throw_named(*error, done->describe());
 }
-
-Nanoseconds deadline_of(Timeout timeout) { return timeout == kForever ? kNever : deadline_after(timeout); }
 
 namespace {
 
@@ -61,7 +60,7 @@ void Request::Implementation::expire() {
 
 bool Request::Implementation::wait(Timeout timeout) {
     end_with_job();
-    const bool own_is_first = own_deadline != kNever && own_deadline < deadline_of(timeout);
+    const bool own_is_first = own_deadline != kNever && own_deadline < deadline_after(timeout);
     if (lane().wait(waitable(), own_is_first ? time_until(own_deadline) : timeout)) return true;
     end_with_job();  // which ends waits, too
     if (own_is_first && !waitable().done()) give_up(*own_timeout);
@@ -158,7 +157,7 @@ std::size_t Request::wait_any(std::span<Request> requests, std::optional<Timeout
     }
     if (!last) throw Error(ErrorCode::invalid_argument, "wait_any: there is no request to wait for: all are empty");
     const Timeout limit = !timeout && all_have_own ? kForever : last->communicator->deadline(timeout);
-    const Nanoseconds deadline = deadline_of(limit);
+    const Nanoseconds deadline = deadline_after(limit);
     const int first = last->lane().wait_any(waitables, time_until(std::min(deadline, first_own)));
     if (first >= 0) return indices[static_cast<std::size_t>(first)];
     if (first_own <= deadline || last->communicator->process->finalized())
@@ -177,7 +176,7 @@ void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeo
     const auto one = std::find_if(requests.begin(), requests.end(), [](const Request& request) { return bool(request); });
     if (one == requests.end()) return;
     const Timeout limit = one->implementation_->communicator->deadline(timeout);
-    const Nanoseconds deadline = deadline_of(limit);
+    const Nanoseconds deadline = deadline_after(limit);
     std::vector<Implementation*> late;
     std::size_t count = 0;
     for (Request& request : requests) {

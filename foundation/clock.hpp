@@ -23,6 +23,7 @@ inline Nanoseconds monotonic_now() noexcept {
 
 /// The time `timeout` from now. kNever if the timeout is kForever, or if the sum cannot be represented.
 inline Nanoseconds deadline_after(Timeout timeout) noexcept {
+    if (timeout == kForever) return kNever;  // without a look at the clock
     const Nanoseconds from = monotonic_now();
     return timeout.count() >= kNever - from ? kNever : from + timeout.count();
 }

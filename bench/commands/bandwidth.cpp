@@ -200,11 +200,8 @@ void add_bandwidth_command(usage::Command& bench, int& exit_code) {
         bench.add_subcommand("bandwidth", "Measure bytes and messages per second between pairs of ranks, with many messages in flight");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
-    add_count_option(*command, "--rounds", words->rounds,
-                     "Jobs that are started, one after the other (a job that is already running is the only one)");
-    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
-        ->type_name("SIZES")
-        ->capture_default_str();
+    add_rounds_option(*command, *words);
+    add_sizes_option(*command, "--bytes", words->bytes, "Sizes of the message");
     command->add_option("--window", words->window, "Messages in flight from a rank (default: 64, or fewer so that they are at most 64 MiB)")
         ->type_name("N");
     command->add_flag("--both-ways", words->both_ways, "Both ranks of a pair send at the same time");

@@ -118,8 +118,7 @@ void add_command(usage::Command& bench, bool between, int& exit_code) {
     usage::Command* const command = bench.add_subcommand(
         words->operation(), fmt::format("Measure a barrier{}, also beside MPI libraries", between ? " between two groups" : ""));
     add_round_options(*command, *words, kDefaultRanks, "Batches in each round");
-    add_count_option(*command, "--rounds", words->rounds,
-                     "Jobs that are started, one after the other (a job that is already running is the only one)");
+    add_rounds_option(*command, *words);
     add_count_option(*command, "--batch", words->batch, "Barriers in a batch; a sample is their mean");
     if (!between) command->add_flag("--explain", words->explain, "Say which algorithm runs, and why");
     if (between)

@@ -355,9 +355,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     command->add_option("--operation", words->operations, "Operations that move data, separated by commas, or all")
         ->type_name("NAMES")
         ->capture_default_str();
-    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, or of the vector of all blocks, {}", kSizeList))
-        ->type_name("SIZES")
-        ->capture_default_str();
+    add_sizes_option(*command, "--bytes", words->bytes, "Sizes of the message, or of the vector of all blocks");
     command
         ->add_option("--compute", words->compute,
                      "How long each rank computes in each iteration: a pattern, as in --arrival of `rollcall bench broadcast`")

@@ -177,9 +177,7 @@ void add_overlap_command(usage::Command& bench, int& exit_code) {
     usage::Command* const command = bench.add_subcommand("overlap", "Measure how long a send to a receiver that computes takes");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Sends to each of the two receivers");
-    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
-        ->type_name("SIZES")
-        ->capture_default_str();
+    add_sizes_option(*command, "--bytes", words->bytes, "Sizes of the message");
     command
         ->add_option("--landing", words->landing,
                      "on: the landing budget as it is set; off: ROLLCALL_LANDING_BYTES=0; each is a job of its own")

@@ -267,11 +267,8 @@ void add_pingpong_command(usage::Command& bench, int& exit_code) {
         bench.add_subcommand("pingpong", "Measure half a round trip between ranks 0 and 1, with blocking calls");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, kRanks, "Batches in each round");
-    add_count_option(*command, "--rounds", words->rounds,
-                     "Jobs that are started, one after the other (a job that is already running is the only one)");
-    command->add_option("--bytes", words->bytes, fmt::format("Sizes of the message, {}", kSizeList))
-        ->type_name("SIZES")
-        ->capture_default_str();
+    add_rounds_option(*command, *words);
+    add_sizes_option(*command, "--bytes", words->bytes, "Sizes of the message");
     command->add_flag("--raw-ucx", words->raw_ucx,
                       "Also run `ucx_perftest -t ucp_am_lat` over the same transports in each round, and compare");
     add_peer_option(*command, words->peers);

@@ -330,11 +330,8 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
         words->operation(), own_sizes ? "Measure the allgather between two groups, of blocks of different sizes, all algorithms interleaved"
                                       : "Measure the allgather between two groups, all algorithms interleaved");
     add_round_options(*command, *words, kRanks, "Calls of each algorithm in each round");
-    add_count_option(*command, "--rounds", words->rounds,
-                     "Jobs that are started, one after the other (a job that is already running is the only one)");
-    command->add_option("--bytes", words->bytes, fmt::format("(Mean) sizes of a block, {}", kSizeList))
-        ->type_name("SIZES")
-        ->capture_default_str();
+    add_rounds_option(*command, *words);
+    add_sizes_option(*command, "--bytes", words->bytes, "(Mean) sizes of a block");
     command->add_option("--groups", words->groups, "The sizes of the two groups (default: half of the ranks each)")->type_name("P,Q");
     command
         ->add_option("--arrival", words->arrivals,

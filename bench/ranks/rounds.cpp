@@ -79,6 +79,15 @@ void add_count_option(usage::Command& command, const char* name, std::uint64_t& 
     command.add_option(name, read, help)->type_name("N")->default_str(std::to_string(count));
 }
 
+void add_rounds_option(usage::Command& command, RoundWords& words) {
+    add_count_option(command, "--rounds", words.rounds,
+                     "Jobs that are started, one after the other (a job that is already running is the only one)");
+}
+
+void add_sizes_option(usage::Command& command, const char* name, std::string& sizes, const char* help) {
+    command.add_option(name, sizes, fmt::format("{}, {}", help, kSizeList))->type_name("SIZES")->capture_default_str();
+}
+
 int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark) {
     const std::vector<TransportChoice> transports = parse_transports(words.transports);
     if (inside_job()) {

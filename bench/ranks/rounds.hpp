@@ -29,6 +29,10 @@ struct RoundWords {
 };
 /// Adds --ranks, --env, --timeout, --transport, --iterations and --format. If there can be several rounds, the caller adds --rounds.
 void add_round_options(usage::Command& command, RoundWords& words, int default_ranks, const char* iterations_help);
+/// Adds --rounds, for benchmarks that start a job in each round.
+void add_rounds_option(usage::Command& command, RoundWords& words);
+/// Adds an option that takes a list of sizes. Its initial value is the default. `help`: sizes of what.
+void add_sizes_option(usage::Command& command, const char* name, std::string& sizes, const char* help);
 /// Adds an option that takes a whole number of at least 1.
 void add_count_option(usage::Command& command, const char* name, std::uint64_t& count, const char* help);
 

@@ -4,11 +4,11 @@
 #include "bench/commands/barrier.hpp"
 #include "bench/commands/collective.hpp"
 #include "bench/commands/idle.hpp"
+#include "bench/commands/intergroup_allgather.hpp"
 #include "bench/commands/loop.hpp"
 #include "bench/commands/overlap.hpp"
 #include "bench/commands/pingpong.hpp"
 #include "bench/commands/schedule.hpp"
-#include "bench/commands/two_groups.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -22,7 +22,7 @@ csv and json have a line for each cell: operation, algorithm, transport, ranks, 
 medians with their 95 % intervals, in seconds.)");
     bench->when_named([bench, &exit_code] {
         add_collective_commands(*bench, exit_code);
-        add_two_groups_commands(*bench, exit_code);
+        add_intergroup_allgather_commands(*bench, exit_code);
         add_pingpong_command(*bench, exit_code);
         add_bandwidth_command(*bench, exit_code);
         add_barrier_commands(*bench, exit_code);

@@ -10,9 +10,9 @@
 #include <rollcall/error.hpp>
 
 #include "bench/cases/lists.hpp"
-#include "bench/commands/intergroup.hpp"
 #include "bench/commands/report.hpp"
-#include "bench/commands/trees.hpp"
+#include "bench/commands/simulate_intergroup.hpp"
+#include "bench/commands/simulate_tree.hpp"
 #include "bench/options/landing.hpp"
 #include "bench/options/simulated_model.hpp"
 #include "bench/options/sweep.hpp"

@@ -1,5 +1,5 @@
-/* Calls of a collective operation of MPI, as bench/commands/collective.cpp, two_groups.cpp and loop.cpp make those of Rollcall: with the
-   same delays, the same data, and checks of every byte.
+/* Calls of a collective operation of MPI, as bench/commands/collective.cpp, intergroup_allgather.cpp and loop.cpp make those of Rollcall:
+   with the same delays, the same data, and checks of every byte.
 
    collective FILE: rank 0 reads the file, which has a plan or several, one after the other. Words are separated by blanks:
        OPERATION ROOT SLEEP WARMUP CALLS     SLEEP: 1: ranks sleep until they arrive; 0: they poll

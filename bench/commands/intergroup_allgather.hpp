@@ -10,6 +10,6 @@ namespace rollcall::bench {
 
 /// Adds the subcommands, which run during parsing and set `exit_code`. Wrong usage throws Error{invalid_argument} with a message of one
 /// line, before any rank is started.
-void add_two_groups_commands(usage::Command& bench, int& exit_code);
+void add_intergroup_allgather_commands(usage::Command& bench, int& exit_code);
 
 }  // namespace rollcall::bench

@@ -1,4 +1,4 @@
-#include "bench/commands/two_groups.hpp"
+#include "bench/commands/intergroup_allgather.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -32,7 +32,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
-namespace two_groups_command {
+namespace intergroup_allgather_command {
 namespace {
 
 constexpr int kRanks = 8, kPaperRanksOfGroups = 32;
@@ -360,10 +360,10 @@ allgather and allgatherv" (2019). The first ranks are the first group{}.
 }
 
 }  // namespace
-}  // namespace two_groups_command
+}  // namespace intergroup_allgather_command
 
-void add_two_groups_commands(usage::Command& bench, int& exit_code) {
-    using namespace two_groups_command;
+void add_intergroup_allgather_commands(usage::Command& bench, int& exit_code) {
+    using namespace intergroup_allgather_command;
     for (const bool own_sizes : {false, true}) add_command(bench, own_sizes, exit_code);
 }
 

@@ -1,4 +1,4 @@
-#include "bench/commands/trees.hpp"
+#include "bench/commands/simulate_tree.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
-namespace trees_command {
+namespace simulate_tree_command {
 namespace {
 
 using namespace collectives;
@@ -324,10 +324,10 @@ void print(const Plan& plan) {
 }
 
 }  // namespace
-}  // namespace trees_command
+}  // namespace simulate_tree_command
 
 void add_tree_command(usage::Command& simulate) {
-    using namespace trees_command;
+    using namespace simulate_tree_command;
     usage::Command* const command =
         simulate.add_subcommand("tree", "Compute trees that gather or scatter blocks of different sizes: their times and shapes");
     const auto words = std::make_shared<Words>();

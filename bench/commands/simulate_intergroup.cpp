@@ -1,4 +1,4 @@
-#include "bench/commands/intergroup.hpp"
+#include "bench/commands/simulate_intergroup.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -22,7 +22,7 @@
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
-namespace intergroup_command {
+namespace simulate_intergroup_command {
 namespace {
 
 using collectives::AlgorithmEntry;
@@ -127,10 +127,10 @@ void print(const Words& words) {
 }
 
 }  // namespace
-}  // namespace intergroup_command
+}  // namespace simulate_intergroup_command
 
 void add_intergroup_command(usage::Command& simulate) {
-    using namespace intergroup_command;
+    using namespace simulate_intergroup_command;
     usage::Command* const command =
         simulate.add_subcommand("intergroup_allgather", "Simulate the allgather between two groups of ranks that arrive at the same time");
     const auto words = std::make_shared<Words>();

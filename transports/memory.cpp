@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "transports/huge_memory.hpp"
+#include "foundation/huge_memory.hpp"
 
 namespace rollcall::transport {
 namespace {

@@ -4,13 +4,13 @@
 #include <bit>
 #include <iterator>
 
-#include "transports/huge_memory.hpp"
+#include "foundation/huge_memory.hpp"
 
 namespace rollcall::runtime {
 namespace {
 // Buffers of at least this size are kept for reuse.
 constexpr std::uint64_t kWorthKeeping = transport::PlainMemory::kMapped;
-constexpr std::uint64_t kHugePage = transport::HugeAllocator<char>::kHugePage;
+constexpr std::uint64_t kHugePage = HugeAllocator<char>::kHugePage;
 }  // namespace
 
 Landing::~Landing() {

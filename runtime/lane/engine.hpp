@@ -146,7 +146,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }  ///< As Communicators::ambiguous().
     std::string name_of(int rank) const;                                                          ///< "rank 3 on host a"
     /// Prefetches into the cache what every message looks at first (simulation).
-    void prefetch() const noexcept { transport::prefetch(this, kHotBytes); }
+    void prefetch() const noexcept { foundation::prefetch(this, kHotBytes); }
     /// This rank's caller waits in Job::finalize() and makes no more calls. If another rank waits for it in a call, both ranks are told.
     void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.

@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-#include "transports/huge_memory.hpp"
+#include "foundation/huge_memory.hpp"
 
 namespace rollcall::runtime {
 
@@ -51,12 +51,12 @@ class FrameArena {
     /// A chunk of memory, which is not written when it is made.
     class Chunk {
       public:
-        explicit Chunk(std::size_t size) : data_(transport::HugeAllocator<std::byte>().allocate(size)) {}
+        explicit Chunk(std::size_t size) : data_(HugeAllocator<std::byte>().allocate(size)) {}
         std::byte* data() const { return data_.get(); }
 
       private:
         struct Free {
-            void operator()(std::byte* memory) const { transport::HugeAllocator<std::byte>().deallocate(memory, 0); }
+            void operator()(std::byte* memory) const { HugeAllocator<std::byte>().deallocate(memory, 0); }
         };
         std::unique_ptr<std::byte, Free> data_;
     };
@@ -66,7 +66,7 @@ class FrameArena {
     void* carve(std::size_t size) {
         if (left_ < size) {
             // A simulation of many ranks fills many chunks. From then on each chunk is a huge page.
-            const std::size_t chunk = chunks_.size() < kSmallChunks ? kChunk : transport::HugeAllocator<std::byte>::kHugePage;
+            const std::size_t chunk = chunks_.size() < kSmallChunks ? kChunk : HugeAllocator<std::byte>::kHugePage;
             next_ = chunks_.emplace_back(chunk).data();
             left_ = chunk;
         }

@@ -254,7 +254,7 @@ class alignas(64) Operation final : public Waitable {
     /// The first bytes of the object, which every message looks at.
     static constexpr std::size_t kHotBytes = 2 * 64;
     /// Prefetches into the cache what a resumed coroutine looks at first (simulation).
-    void prefetch_frame() const noexcept { transport::prefetch(handle_.address(), kFrameBytes); }
+    void prefetch_frame() const noexcept { foundation::prefetch(handle_.address(), kFrameBytes); }
 
     template <class Predicate>
     class Until final : public WaitPoint {

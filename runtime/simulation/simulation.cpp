@@ -118,9 +118,9 @@ void Simulation::prefetch(void* self, int rank, bool again) {
         if (here->running) here->running->prefetch_frame();
         return;
     }
-    transport::prefetch(&here->running, 64);
+    foundation::prefetch(&here->running, 64);
     here->engine->prefetch();
-    transport::prefetch(&here->operation, Operation::kHotBytes);
+    foundation::prefetch(&here->operation, Operation::kHotBytes);
 }
 
 void Simulation::begin(Rank& here, bool planned) {

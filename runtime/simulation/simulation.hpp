@@ -115,7 +115,7 @@ class Simulation {
     transport::SimulatedNetwork network_;
     FrameArena arena_;
     std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<std::optional<Rank>, transport::HugeAllocator<std::optional<Rank>>>
+    std::vector<std::optional<Rank>, HugeAllocator<std::optional<Rank>>>
         ranks_;  ///< Contiguous in memory, because the simulated network prefetches them.
     std::vector<std::unique_ptr<Death>> deaths_;
     Nanoseconds start_ = 0;  ///< Start time of the call that runs.

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "transports/huge_memory.hpp"
+#include "foundation/huge_memory.hpp"
 
 namespace rollcall::transport {
 

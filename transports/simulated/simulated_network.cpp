@@ -79,7 +79,7 @@ void SimulatedNetwork::run() {
 
 // Prefetches in steps: first the object that an event refers to, and a few events later what that object refers to.
 void SimulatedNetwork::prefetch() const {
-    if (const Event* far = later_.ahead(kFlightAhead)) transport::prefetch(far->subject, 64);
+    if (const Event* far = later_.ahead(kFlightAhead)) foundation::prefetch(far->subject, 64);
     for (const bool again : {false, true}) {
         const Event* near = later_.ahead(again ? kFramesAhead : kRanksAhead);
         if (!near) continue;
@@ -93,8 +93,8 @@ void SimulatedNetwork::prefetch() const {
         prefetch_rank(flight->from, again);
         if (again) continue;
         // A completion begins a transfer object, which takes a few cache lines.
-        transport::prefetch(flight->receiver, kTransferBytes);
-        transport::prefetch(flight->sender, kTransferBytes);
+        foundation::prefetch(flight->receiver, kTransferBytes);
+        foundation::prefetch(flight->sender, kTransferBytes);
     }
 }
 
@@ -203,7 +203,7 @@ SimulatedNetwork::Flight* SimulatedNetwork::new_flight() {
     }
     Flight* flight = free_flights_;
     free_flights_ = flight->next_free;
-    if (free_flights_) transport::prefetch(free_flights_, 128);
+    if (free_flights_) foundation::prefetch(free_flights_, 128);
     flight->in_use = true;
     return flight;
 }

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "transports/huge_memory.hpp"
+#include "foundation/huge_memory.hpp"
 #include "transports/machine.hpp"
 #include "transports/memory.hpp"
 #include "transports/simulated/event_queue.hpp"
@@ -112,8 +112,8 @@ class SimulatedNetwork {
     void prefetch_rank(int rank, bool again) const {
         if (!again) {
             const std::size_t port = static_cast<std::size_t>(rank) * static_cast<std::size_t>(model_.ports);
-            transport::prefetch(&sending_[port], 8);
-            if (!receiving_.empty()) transport::prefetch(&receiving_[port], 8);
+            foundation::prefetch(&sending_[port], 8);
+            if (!receiving_.empty()) foundation::prefetch(&receiving_[port], 8);
         }
         if (prefetch_) prefetch_(prefetch_context_, rank, again);
     }

@@ -9,7 +9,7 @@
 
 #include <sys/mman.h>
 
-namespace rollcall::transport {
+namespace rollcall::inline foundation {
 
 /// An allocator that asks for huge pages where the memory is at least as long as one such page. A simulation of many thousand ranks jumps
 /// through all of its memory, and each jump needs a look-up in the page tables.
@@ -43,4 +43,4 @@ inline void prefetch(const void* memory, std::size_t bytes) noexcept {
     for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(reinterpret_cast<const void*>(begin + line));
 }
 
-}  // namespace rollcall::transport
+}  // namespace rollcall::inline foundation

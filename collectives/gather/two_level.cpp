@@ -8,7 +8,6 @@
 //
 // Example: nodes {0 1} {2 3}, root 0, blocks a b c d, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0.
 // Ranks 1 and 3 write until 1 and leave. Ranks 0 and 2 copy their own block until 1, and the other one until 2. 2->0 (c d) until 12.
-#include <algorithm>
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"
@@ -37,7 +36,7 @@ Task gather_on_node(Operation& op, const Levels& levels, int leader, transport::
     } else {
         on_node.data = collected;
     }
-    const auto place_of_leader = static_cast<int>(std::find(here.begin(), here.end(), leader) - here.begin());
+    const int place_of_leader = levels.place_of(leader);
     const Among node(op, here, levels.place(), place_of_leader, on_node);
     co_await gather_shared_memory(op);
 }

@@ -9,7 +9,6 @@
 // Example: nodes {0 1} {2 3}, root 0, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0. The root writes the
 // block of rank 1 until 1, and copies its own until 2; rank 1 copies until 2. 0->2 (both blocks) until 10. Rank 2 writes until 11, and
 // copies its own until 12; rank 3 copies until 12. The root leaves at 10.
-#include <algorithm>
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"
@@ -30,7 +29,7 @@ Task scatter_on_node(Operation& op, const Levels& levels, int leader, transport:
     on_node.data = data;
     on_node.blocks = blocks.empty() ? nullptr : blocks.data();
     const bool is_leader = op.rank() == leader;
-    const auto place_of_leader = static_cast<int>(std::find(here.begin(), here.end(), leader) - here.begin());
+    const int place_of_leader = levels.place_of(leader);
     const Among node(op, here, levels.place(), place_of_leader, on_node);
     if (is_leader)
         co_await scatter_from_here(op);

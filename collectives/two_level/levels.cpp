@@ -41,9 +41,9 @@ Levels::Levels(const Operation& op, std::span<const int> ranks, int own)
       nodes_(nullptr),
       of_some_(nodes_of(op, static_cast<int>(ranks.size()), [&](int place) { return ranks[static_cast<std::size_t>(place)]; })) {}
 
-int Levels::place() const {
+int Levels::place_of(int rank) const {
     const std::vector<int>& ranks = here();
-    return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank_) - ranks.begin());
+    return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
 }
 
 int Levels::fewest() const {

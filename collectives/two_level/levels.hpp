@@ -31,8 +31,9 @@ class Levels {
     /// The ranks of a node, in rank order.
     const std::vector<int>& on(int node) const { return members()[static_cast<std::size_t>(node)]; }
     const std::vector<int>& here() const { return on(node()); }
-    /// This rank's place in here().
-    int place() const;
+    /// The place of a rank of this node in here().
+    int place_of(int rank) const;
+    int place() const { return place_of(rank_); }
     /// How many ranks the smallest node has.
     int fewest() const;
     /// How many the largest one has.

@@ -32,6 +32,11 @@ void check(const fi_info& info, const char* what, ssize_t result) {
                             what, info.fabric_attr->prov_name, library().strerror(static_cast<int>(-result))));
 }
 
+// What a call of libfabric says that starts something.
+Endpoint::Sent sent_of(ssize_t result) {
+    return result == 0 ? Endpoint::Sent::yes : result == -FI_EAGAIN ? Endpoint::Sent::no_room : Endpoint::Sent::failed;
+}
+
 // By default ofi_rxm asks the receiver before it sends more than 16 KiB. It reads this variable whenever an endpoint is made. The
 // environment is changed only once, because connections to other jobs make endpoints while other threads of the program may read it.
 void tell_to_send_at_once() {
@@ -191,13 +196,11 @@ void Endpoint::receive(Packet* packet) {
 
 Endpoint::Sent Endpoint::send(Packet* packet, std::size_t size, int peer, fi_addr_t to) {
     packet->peer = peer;
-    const ssize_t result = fi_send(endpoint_, packet->bytes, size, packet->descriptor, to, &packet->context);
-    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+    return sent_of(fi_send(endpoint_, packet->bytes, size, packet->descriptor, to, &packet->context));
 }
 
 Endpoint::Sent Endpoint::inject(const void* bytes, std::size_t size, fi_addr_t to) {
-    const ssize_t result = fi_inject(endpoint_, bytes, size, to);
-    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+    return sent_of(fi_inject(endpoint_, bytes, size, to));
 }
 
 int Endpoint::register_memory(const void* memory, std::size_t size, std::uint64_t access, Registration& registration) {
@@ -234,8 +237,7 @@ Endpoint::Sent Endpoint::read(Packet* packet, Bytes into, const Registration& re
                               const Exposed& where) {
     packet->peer = peer;
     void* const descriptor = registration ? fi_mr_desc(registration.get()) : nullptr;
-    const ssize_t result = fi_read(endpoint_, into.data, into.size, descriptor, from, where.address, where.key, &packet->context);
-    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+    return sent_of(fi_read(endpoint_, into.data, into.size, descriptor, from, where.address, where.key, &packet->context));
 }
 
 bool Endpoint::can_write() const {
@@ -251,8 +253,7 @@ bool Endpoint::open_board(std::span<std::byte> board, Exposed& where) {
 }
 
 Endpoint::Sent Endpoint::write(std::span<const std::byte> bytes, fi_addr_t to, const Exposed& where) {
-    const ssize_t result = fi_inject_writedata(endpoint_, bytes.data(), bytes.size(), 0, to, where.address, where.key);
-    return result == 0 ? Sent::yes : result == -FI_EAGAIN ? Sent::no_room : Sent::failed;
+    return sent_of(fi_inject_writedata(endpoint_, bytes.data(), bytes.size(), 0, to, where.address, where.key));
 }
 
 void Endpoint::post_again() {

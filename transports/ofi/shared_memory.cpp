@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
@@ -12,7 +11,6 @@
 namespace rollcall::transport::ofi {
 namespace {
 
-constexpr double kMebibyte = 1 << 20;
 // libfabric makes a file of this size for each process. Most of it is never written.
 constexpr std::uint64_t kBytesOfFile = 16ull << 20;
 // With libfabric 1.17, a process writes 7 MiB of its file when it starts, and hardly more later. The rest is a reserve.
@@ -32,44 +30,27 @@ std::uint64_t shared_memory_need(std::uint64_t ranks, std::uint64_t processors) 
 void check_length_of_file(std::uint64_t length, std::string_view purpose) {
     const std::uint64_t limit = longest_file();
     if (length <= limit) return;
-    throw Error(ErrorCode::transport,
-                fmt::format("{} is a file of {:.1f} MiB, and this process may write files of up to {:.1f} MiB; raise "
-                            "the limit of file sizes (ulimit -f unlimited)",
-                            purpose, static_cast<double>(length) / kMebibyte, static_cast<double>(limit) / kMebibyte));
+    throw Error(ErrorCode::transport, fmt::format("{} is a file of {:.1f} MiB, and this process may write files of up to {:.1f} MiB; raise "
+                                                  "the limit of file sizes (ulimit -f unlimited)",
+                                                  purpose, in_mebibytes(length), in_mebibytes(limit)));
 }
 
 void check_shared_memory(const TransportOptions& options, bool must_have_it) {
     check_length_of_file(kBytesOfFile, "libfabric's shared memory of this rank");
-    struct statvfs status {};
-    if (::statvfs(kPlace, &status) != 0) return;
-    const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
-    check_shared_memory(options, must_have_it,
-                        {.path = kPlace,
-                         .size = status.f_blocks * status.f_frsize,
-                         .available = status.f_bavail * status.f_frsize,
-                         .processors = static_cast<std::uint64_t>(std::max(processors, 1L))});
+    const auto processors = static_cast<std::uint64_t>(std::max(::sysconf(_SC_NPROCESSORS_ONLN), 1L));
+    if (const auto found = place_at(kPlace)) check_shared_memory(options, must_have_it, *found, processors);
 }
 
-void check_shared_memory(const TransportOptions& options, bool must_have_it, const SharedMemoryPlace& place) {
+void check_shared_memory(const TransportOptions& options, bool must_have_it, const SharedMemoryPlace& place, std::uint64_t processors) {
     const auto ranks = static_cast<std::uint64_t>(options.local_size);
-    const std::uint64_t need = shared_memory_need(ranks, place.processors), least = least_room(place.processors);
+    const std::uint64_t need = shared_memory_need(ranks, processors), least = least_room(processors);
     if (place.size == 0 || (place.size >= need && place.available >= least)) return;
     // A rank without others on its host exchanges nothing through shared memory. And where no rank is offered any, all agree.
     if (!must_have_it && (ranks == 1 || place.size < least)) return;
-    // All ranks of the host see the same size. One of them says what follows from it.
-    if (place.size < need && options.local_rank > 0)
-        throw Error(ErrorCode::transport,
-                    fmt::format("{} is too small for the {} ranks on this host, as the first one of them says", place.path, ranks));
-    throw Error(
-        ErrorCode::transport,
-        fmt::format(
-            "{} is too small: the {} ranks on this host need {:.1f} MiB of shared memory there (libfabric wants {:.1f} MiB to be free "
-            "when a rank starts, and a rank takes up to {:.1f} MiB), and it has {:.1f} MiB, of which {:.1f} MiB are free; make it "
-            "larger (docker run --shm-size=1g; mount -o remount,size=1g {}), start fewer ranks on this host, or set "
-            "ROLLCALL_OFI_PROVIDER=tcp, which needs none",
-            place.path, ranks, static_cast<double>(need) / kMebibyte, static_cast<double>(least) / kMebibyte,
-            static_cast<double>(kWritten) / kMebibyte, static_cast<double>(place.size) / kMebibyte,
-            static_cast<double>(place.available) / kMebibyte, place.path));
+    refuse_too_small(place, options, need,
+                     fmt::format("libfabric wants {:.1f} MiB to be free when a rank starts, and a rank takes up to {:.1f} MiB",
+                                 in_mebibytes(least), in_mebibytes(kWritten)),
+                     "ROLLCALL_OFI_PROVIDER=tcp");
 }
 
 }  // namespace rollcall::transport::ofi

@@ -6,16 +6,9 @@
 #include <string_view>
 
 #include "transports/options.hpp"
+#include "transports/shared_memory_place.hpp"
 
 namespace rollcall::transport::ofi {
-
-/// A place for shared memory. Sizes are in bytes.
-struct SharedMemoryPlace {
-    const char* path;
-    std::uint64_t size;        ///< 0: it has no limit.
-    std::uint64_t available;   ///< How much of it is free.
-    std::uint64_t processors;  ///< Of this host.
-};
 
 /// Returns the bytes that `ranks` ranks of a host with so many processors need in order to be sure of shared memory.
 std::uint64_t shared_memory_need(std::uint64_t ranks, std::uint64_t processors);
@@ -36,7 +29,7 @@ void check_length_of_file(std::uint64_t length, std::string_view purpose);
 /// network.
 void check_shared_memory(const TransportOptions& options, bool must_have_it);
 
-/// The same check for this place.
-void check_shared_memory(const TransportOptions& options, bool must_have_it, const SharedMemoryPlace& place);
+/// The same check for this place, on a host with so many processors.
+void check_shared_memory(const TransportOptions& options, bool must_have_it, const SharedMemoryPlace& place, std::uint64_t processors);
 
 }  // namespace rollcall::transport::ofi

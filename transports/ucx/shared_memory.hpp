@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "transports/options.hpp"
+#include "transports/shared_memory_place.hpp"
 
 namespace rollcall::transport::ucx {
 
@@ -16,7 +17,7 @@ std::uint64_t shared_memory_need(const TransportOptions& options);
 /// says nothing and crashes later.
 void check_shared_memory(const TransportOptions& options);
 
-/// The same check for a place of this size, of which `available` bytes are free.
-void check_shared_memory(const TransportOptions& options, const char* place, std::uint64_t size, std::uint64_t available);
+/// The same check for this place.
+void check_shared_memory(const TransportOptions& options, const SharedMemoryPlace& place);
 
 }  // namespace rollcall::transport::ucx

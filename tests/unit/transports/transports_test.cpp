@@ -81,9 +81,9 @@ TEST(UcxTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     options.local_size = 4;
     const std::uint64_t each = ucx::shared_memory_need(options);
     EXPECT_LT(each, 1u << 20);
-    EXPECT_NO_THROW(ucx::check_shared_memory(options, "/dev/shm", 4 * each, each));
+    EXPECT_NO_THROW(ucx::check_shared_memory(options, {"/dev/shm", 4 * each, each}));
     const auto said = [&](std::uint64_t size, std::uint64_t available) {
-        return refusal(ErrorCode::transport, [&] { ucx::check_shared_memory(options, "/a/place", size, available); });
+        return refusal(ErrorCode::transport, [&] { ucx::check_shared_memory(options, {"/a/place", size, available}); });
     };
     EXPECT_TRUE(contains(said(4 * each - 1, 4 * each - 1), "/a/place is too small: the 4 ranks on this host need "));
     EXPECT_TRUE(contains(said(2 << 20, 1 << 20), "it has 2.0 MiB, of which 1.0 MiB are free"));
@@ -117,7 +117,7 @@ TEST(OfiTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     const std::uint64_t need = ofi::shared_memory_need(16, 2);
     EXPECT_EQ(need, (15 * 8 + 2 * 16) * kMebibyte);
     const auto check = [&](std::uint64_t size, std::uint64_t available, bool must_have_it = false) {
-        ofi::check_shared_memory(options, must_have_it, {.path = "/a/place", .size = size, .available = available, .processors = 2});
+        ofi::check_shared_memory(options, must_have_it, {"/a/place", size, available}, 2);
     };
     const auto said = [&](std::uint64_t size, std::uint64_t available, bool must_have_it = false) {
         return refusal(ErrorCode::transport, [&] { check(size, available, must_have_it); });

@@ -14,16 +14,20 @@ std::vector<int> children_first(const BlockTree& tree) {
     return ranks;
 }
 
-BlockTree in_order(const BlockTree& tree, std::span<const int> order) {
-    const auto named = [&](int rank) { return rank < 0 ? rank : order[static_cast<std::size_t>(rank)]; };
-    BlockTree result(tree.ranks());
-    result.root = named(tree.root);
-    for (int rank = 0; rank < tree.ranks(); ++rank) {
-        BlockTreeNode& node = result.node(named(rank));
-        node = tree.node(rank);
-        node.parent = named(node.parent);
-        for (int& child : node.children) child = named(child);
+int BlockTree::add_part(const BlockTree& part, std::span<const int> ranks) {
+    const auto named = [&](int at) { return at < 0 ? at : ranks[static_cast<std::size_t>(at)]; };
+    for (int at = 0; at < part.ranks(); ++at) {
+        BlockTreeNode& its = node(named(at));
+        its = part.node(at);
+        its.parent = named(its.parent);
+        for (int& child : its.children) child = named(child);
     }
+    return named(part.root);
+}
+
+BlockTree in_order(const BlockTree& tree, std::span<const int> order) {
+    BlockTree result(tree.ranks());
+    result.root = result.add_part(tree, order);
     return result;
 }
 

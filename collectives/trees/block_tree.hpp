@@ -33,6 +33,8 @@ struct BlockTree {
         node(from).parent = to;
         node(to).children.push_back(from);
     }
+    /// Gives the ranks of `ranks` the connections that the ranks of `part` have: ranks[i] those of rank i. Returns the root of the part.
+    int add_part(const BlockTree& part, std::span<const int> ranks);
 };
 
 /// A tree, and the order in which blocks stand in segments.

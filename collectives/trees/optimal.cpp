@@ -2,22 +2,15 @@
 
 #include <limits>
 
+#include "collectives/trees/part.hpp"
 #include "collectives/trees/ranges.hpp"
 #include "collectives/trees/splits.hpp"
 
 namespace rollcall::collectives {
+
 OptimalTrees::OptimalTrees(const BlockProblem& problem, const LinearCosts& costs)
-    : problem_(problem),
-      costs_(costs),
-      n_(problem.ranks()),
-      stride_(static_cast<std::size_t>(n_) + 8),
-      sums_(static_cast<std::size_t>(n_) + 1, 0),
-      times_(std::make_unique_for_overwrite<double[]>(stride_ * static_cast<std::size_t>(n_))),
-      times_by_last_(std::make_unique_for_overwrite<double[]>(stride_ * static_cast<std::size_t>(n_))) {
-    for (int rank = 0; rank < n_; ++rank) {
-        sums_[static_cast<std::size_t>(rank) + 1] = sums_[static_cast<std::size_t>(rank)] + problem.size(rank);
-        set(rank, rank, problem.arrival(rank));
-    }
+    : RangeTable(problem.sizes), problem_(problem), costs_(costs) {
+    for (int rank = 0; rank < n_; ++rank) set(rank, rank, problem.arrival(rank));
 }
 
 double OptimalTrees::time_of(int i, int j) {
@@ -30,10 +23,10 @@ double OptimalTrees::time_of(int i, int j) {
     if (j - i > 2)
         least = std::min(least, best_split({.left = &at(i, i + 1),
                                             .right = &by_last(j, i + 2),
-                                            .sums = &sums_[static_cast<std::size_t>(i) + 2],
+                                            .sums = &sum_before(i + 2),
                                             .count = static_cast<std::size_t>(j - i - 2),
-                                            .before = sums_[static_cast<std::size_t>(i)],
-                                            .end = sums_[static_cast<std::size_t>(j) + 1],
+                                            .before = sum_before(i),
+                                            .end = sum_before(j + 1),
                                             .alpha = costs_.alpha,
                                             .beta = costs_.beta},
                                            Sent::smaller));
@@ -112,15 +105,15 @@ class OptimalTrees::RangesWithRoot {
                       .right = nullptr,
                       .sums = nullptr,
                       .count = 0,
-                      .before = others_.sums_[static_cast<std::size_t>(i)],
-                      .end = others_.sums_[static_cast<std::size_t>(j) + 1],
+                      .before = others_.sum_before(i),
+                      .end = others_.sum_before(j + 1),
                       .alpha = others_.costs_.alpha,
                       .beta = others_.costs_.beta};
         double least = std::numeric_limits<double>::infinity();
         if (j > root_) {
             splits.left = &at(i, root_);
             splits.right = &others_.by_last(j, root_ + 1);
-            splits.sums = &others_.sums_[static_cast<std::size_t>(root_) + 1];
+            splits.sums = &others_.sum_before(root_ + 1);
             splits.count = static_cast<std::size_t>(j - root_);
             least = best_split(splits, Sent::right);
         } else {
@@ -130,7 +123,7 @@ class OptimalTrees::RangesWithRoot {
         if (last >= i) {
             splits.left = &others_.at(i, i);
             splits.right = &by_last(j, i + 1);
-            splits.sums = &others_.sums_[static_cast<std::size_t>(i) + 1];
+            splits.sums = &others_.sum_before(i + 1);
             splits.count = static_cast<std::size_t>(last - i + 1);
             least = std::min(least, best_split(splits, Sent::left));
         }
@@ -169,15 +162,8 @@ TimedTree OptimalTrees::with_root(int root) {
 }
 
 TimedTree optimal_tree_in_order(const BlockProblem& problem, std::span<const int> order, const LinearCosts& costs, int root) {
-    std::vector<std::uint64_t> sizes;
-    std::vector<double> arrivals;
-    int place = kAnyRoot;
-    for (const int rank : order) {
-        if (rank == root) place = static_cast<int>(sizes.size());
-        sizes.push_back(problem.sizes[static_cast<std::size_t>(rank)]);
-        arrivals.push_back(problem.arrival(rank));
-    }
-    TimedTree result = optimal_tree({.sizes = sizes, .arrivals = arrivals}, costs, place);
+    const ProblemPart reordered(problem, order);
+    TimedTree result = optimal_tree(reordered.problem(), costs, reordered.place_of(root));
     result.tree = in_order(result.tree, order);
     return result;
 }

@@ -2,10 +2,10 @@
 /// The best ordered tree where all links cost the same: Träff, section 3.2. Pure.
 #pragma once
 
-#include <memory>
-#include <vector>
+#include <span>
 
 #include "collectives/trees/merging.hpp"
+#include "collectives/trees/ranges.hpp"
 
 namespace rollcall::collectives {
 
@@ -20,7 +20,7 @@ struct TimedTree {
 ///
 /// n ranks take n^3 / 6 steps, and at most as many again for a given root. The memory is 16 n^2 bytes, and 16 more for each range with that
 /// root. Trees are reconstructed from the times of ranges alone, in O(n^2).
-class OptimalTrees {
+class OptimalTrees : private RangeTable {
   public:
     /// The spans of `problem` must outlive this object. gamma <= beta is required; otherwise copies could be saved by sending data back and
     /// forth.
@@ -33,11 +33,6 @@ class OptimalTrees {
 
   private:
     class RangesWithRoot;
-    double& at(int i, int j) { return times_[index(i, j)]; }
-    double& by_last(int j, int i) { return times_by_last_[index(j, i)]; }
-    std::size_t index(int row, int column) const { return static_cast<std::size_t>(row) * stride_ + static_cast<std::size_t>(column); }
-    double sum(int first, int last) const { return sums_[static_cast<std::size_t>(last) + 1] - sums_[static_cast<std::size_t>(first)]; }
-    void set(int i, int j, double time) { at(i, j) = by_last(j, i) = time; }
     MergedSegment segment(int first, int last, int root = kAnyRoot) { return {first, last, root, sum(first, last), at(first, last)}; }
     void compute(int first, int last);
     double time_of(int i, int j);
@@ -45,11 +40,6 @@ class OptimalTrees {
 
     const BlockProblem problem_;
     const LinearCosts costs_;
-    const int n_;
-    const std::size_t stride_;
-    std::vector<double> sums_;  ///< For each rank, the sum of the sizes of the ranks before it.
-    std::unique_ptr<double[]> times_, times_by_last_;
-    bool all_ = false;  ///< All ranges are computed.
 };
 
 inline TimedTree optimal_tree(const BlockProblem& problem, const LinearCosts& costs, int root = kAnyRoot) {

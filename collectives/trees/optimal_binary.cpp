@@ -8,15 +8,8 @@
 
 namespace rollcall::collectives {
 
-OptimalBinaryTrees::OptimalBinaryTrees(std::span<const std::uint64_t> sizes, const LinearCosts& costs)
-    : costs_(costs),
-      n_(static_cast<int>(sizes.size())),
-      stride_(sizes.size() + 8),
-      sums_(sizes.size() + 1, 0),
-      times_(std::make_unique_for_overwrite<double[]>(stride_ * sizes.size())),
-      times_by_last_(std::make_unique_for_overwrite<double[]>(stride_ * sizes.size())) {
-    for (std::size_t rank = 0; rank < sizes.size(); ++rank) sums_[rank + 1] = sums_[rank] + static_cast<double>(sizes[rank]);
-    for (int rank = 0; rank < n_; ++rank) at(rank, rank) = by_last(rank, rank) = 0;
+OptimalBinaryTrees::OptimalBinaryTrees(std::span<const std::uint64_t> sizes, const LinearCosts& costs) : RangeTable(sizes), costs_(costs) {
+    for (int rank = 0; rank < n_; ++rank) set(rank, rank, 0);
 }
 
 // The root receives the part before it first, and then copies. If the root is the first rank of the range, it copies while the others
@@ -32,10 +25,10 @@ double OptimalBinaryTrees::over_splits(const double* received_first, int i, int 
     if (first_split >= j) return std::numeric_limits<double>::infinity();
     return best_split({.left = received_first + first_split,
                        .right = &by_last(j, first_split + 1),
-                       .sums = &sums_[static_cast<std::size_t>(first_split) + 1],
+                       .sums = &sum_before(first_split + 1),
                        .count = static_cast<std::size_t>(j - first_split),
-                       .before = sums_[static_cast<std::size_t>(i)],
-                       .end = sums_[static_cast<std::size_t>(j) + 1],
+                       .before = sum_before(i),
+                       .end = sum_before(j + 1),
                        .alpha = costs_.alpha,
                        .beta = costs_.beta},
                       Sent::right);
@@ -58,7 +51,7 @@ void OptimalBinaryTrees::compute(int first, int last) {
         // one_child[k] contains the first child already, whether the root is before it or after it. The second child is k + 1 .. j.
         least = std::min(least, over_splits(row.one_child.data(), i, i + 1, j));
         if (j > i + 1) least = std::min(least, row.both_given_away + copy(j));
-        at(i, j) = by_last(j, i) = least;
+        set(i, j, least);
         of(row.given_away, j) = received(i, j, 0);
         row.both_given_away = over_splits(row.given_away.data(), i, i, j);
     });

@@ -8,7 +8,7 @@ namespace rollcall::collectives {
 
 /// Figure 7 of the paper, with its last case corrected (the copy is that of rank j). The trees are strongly ordered: the lower child is
 /// received first, and the own block has its place between those of the children. n^3 / 3 steps, 16 n^2 bytes.
-class OptimalBinaryTrees {
+class OptimalBinaryTrees : private RangeTable {
   public:
     /// `sizes` must outlive this object.
     OptimalBinaryTrees(std::span<const std::uint64_t> sizes, const LinearCosts& costs);
@@ -24,10 +24,6 @@ class OptimalBinaryTrees {
         int root;
         int split = -1;  ///< The last rank of the first child, if both children are on one side of the root.
     };
-    double& at(int i, int j) { return times_[index(i, j)]; }
-    double& by_last(int j, int i) { return times_by_last_[index(j, i)]; }
-    std::size_t index(int row, int column) const { return static_cast<std::size_t>(row) * stride_ + static_cast<std::size_t>(column); }
-    double sum(int first, int last) const { return sums_[static_cast<std::size_t>(last) + 1] - sums_[static_cast<std::size_t>(first)]; }
     double copy(int rank) const { return costs_.copy(rank, sum(rank, rank)); }
     /// The time at which a receiver that is ready at `ready` has the segment of first .. last. If that range is empty: `ready`.
     double received(int first, int last, double ready) {
@@ -42,11 +38,6 @@ class OptimalBinaryTrees {
     int build(int i, int j, const Shape& shape, BlockTree& tree);
 
     const LinearCosts costs_;
-    const int n_;
-    const std::size_t stride_;
-    std::vector<double> sums_;
-    std::unique_ptr<double[]> times_, times_by_last_;
-    bool all_ = false;  ///< All ranges are computed.
 };
 
 }  // namespace rollcall::collectives

@@ -9,6 +9,7 @@
 
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
+#include "collectives/trees/part.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -88,23 +89,8 @@ class SetTrees {
 
 // Adds an adaptive tree over these ranks, and returns its root.
 int add_part(const BlockProblem& problem, const std::vector<int>& ranks, const LinearCosts& costs, int root, BlockTree& tree) {
-    std::vector<std::uint64_t> sizes;
-    std::vector<double> arrivals;
-    int place = kAnyRoot;
-    for (const int rank : ranks) {
-        if (rank == root) place = static_cast<int>(sizes.size());
-        sizes.push_back(problem.sizes[static_cast<std::size_t>(rank)]);
-        arrivals.push_back(problem.arrival(rank));
-    }
-    const BlockTree part = adaptive_tree({.sizes = sizes, .arrivals = arrivals}, costs, place);
-    const auto named = [&](int at) { return at < 0 ? at : ranks[static_cast<std::size_t>(at)]; };
-    for (int at = 0; at < part.ranks(); ++at) {
-        BlockTreeNode& node = tree.node(named(at));
-        node = part.node(at);
-        node.parent = named(node.parent);
-        for (int& child : node.children) child = named(child);
-    }
-    return named(part.root);
+    const ProblemPart part(problem, ranks);
+    return tree.add_part(adaptive_tree(part.problem(), costs, part.place_of(root)), ranks);
 }
 
 constexpr std::uint64_t kNothingStraight = std::numeric_limits<std::uint64_t>::max();

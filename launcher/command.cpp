@@ -152,8 +152,8 @@ StandardInput parse_input(const std::string& text) {
     refuse(fmt::format("--input takes first, all or none, not '{}'", text));
 }
 
-LaunchOptions options_from(const RunWords& words, const Words& rest) {
-    LaunchOptions options;
+/// Where the ranks run: the hosts, and how they are reached.
+void add_hosts(const RunWords& words, LaunchOptions& options) {
     options.hosts = hosts_from(words);
     options.agent = words.agent;
     options.oversubscribe = words.oversubscribe;
@@ -169,16 +169,21 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     }
     options.per_node = parse_number("--per-node", words.per_node, 1);
     if (options.per_node && options.hosts.empty()) refuse("--per-node needs --hosts or --hostfile");
-    // Without -n there are as many ranks as the hosts have slots.
-    std::optional<int> all_slots;
-    if (!options.hosts.empty()) {
-        long long slots = 0;
-        for (const Host& host : options.hosts) slots += options.per_node ? *options.per_node : host.slots;
-        all_slots = static_cast<int>(std::min<long long>(slots, kMostRanks + 1LL));
-    }
+}
+
+/// How many ranks there are without -n: as many as the hosts have slots.
+std::optional<int> slots_of(const LaunchOptions& options) {
+    if (options.hosts.empty()) return std::nullopt;
+    long long slots = 0;
+    for (const Host& host : options.hosts) slots += options.per_node ? *options.per_node : host.slots;
+    return static_cast<int>(std::min<long long>(slots, kMostRanks + 1LL));
+}
+
+/// The programs, and the environment that they have in common. The hosts must be known.
+void add_applications(const RunWords& words, const Words& rest, LaunchOptions& options) {
     auto begin = rest.begin();
     auto end = std::find(begin, rest.end(), kBetweenPrograms);
-    options.applications.push_back(application(words.first, Words(begin, end), end == rest.end() ? all_slots : std::nullopt));
+    options.applications.push_back(application(words.first, Words(begin, end), end == rest.end() ? slots_of(options) : std::nullopt));
     // Variables that are set before the first program hold for all programs.
     options.environment = std::move(options.applications.front().environment);
     options.applications.front().environment.clear();
@@ -201,7 +206,12 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
         if (one.ranks > kMostRanks - ranks) refuse(fmt::format("the programs have more than {} ranks together", kMostRanks));
         ranks += one.ranks;
     }
+}
 
+LaunchOptions options_from(const RunWords& words, const Words& rest) {
+    LaunchOptions options;
+    add_hosts(words, options);
+    add_applications(words, rest, options);
     try {
         options.map_by = parse_map_by(words.map_by);
         options.bind_to = parse_bind_to(words.bind_to);

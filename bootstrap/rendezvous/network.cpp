@@ -235,7 +235,7 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         error = ECONNREFUSED;
     }
     if (error != 0) {
-        why = fmt::format("{} cannot be reached: {}", address.text(), error_text(error));
+        why = fmt::format("{} cannot be reached: {}", address.text(), std::strerror(error));
         return Descriptor();
     }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY);

@@ -140,9 +140,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t look_changes() const noexcept { return look_changes_; }  ///< Grows when size_of_next() may do something else now.
     std::uint64_t early_messages() const noexcept { return early_.size(); }
     /// How many entries of tables, of lists and of the board were looked at (MatchTable::steps()). Tests check the cost of searches with it.
-    std::uint64_t steps() const noexcept {
-        return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + other_steps_;
-    }
+    std::uint64_t steps() const noexcept;
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }  ///< As Communicators::ambiguous().
     std::string name_of(int rank) const;                                                          ///< "rank 3 on host a"
     /// Prefetches into the cache what every message looks at first (simulation).
@@ -198,6 +196,7 @@ class alignas(64) Engine final : public transport::Sink {
     void let_go_of_all();
     void forget(EarlyMessage& early);
     void free_early(EarlyMessage& early);
+    void wait_again(EarlyMessage& early);
     bool land(EarlyMessage& early);
     bool land_now(EarlyMessage& early);
     void land_waiting();
@@ -310,6 +309,9 @@ class alignas(64) Engine final : public transport::Sink {
     bool send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload);
     /// Receives the short messages that other ranks of the node have written.
     unsigned take_mail() noexcept;
+    bool nudge(int peer) noexcept;  ///< Wakes it. Returns false if there is no memory for that; tick() then does it (nudge_again()).
+    void nudge_again() noexcept;
+    void wake_in_node(int peer) noexcept;  ///< If it sleeps.
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
     void mismatch(Operation& operation, const Call& other, int source);
@@ -355,7 +357,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
-    bool has_early_calls_ = false, gives_way_ = false, announces_ = false;
+    bool has_early_calls_ = false, gives_way_ = false, announces_ = false, owes_nudges_ = false;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();

@@ -1,5 +1,6 @@
 // The engine's early messages: where they wait, how they land, and how they are dropped.
 #include <cstdlib>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -15,6 +16,11 @@ namespace {
 
 // Readers of node memory make room without telling this rank, so a message that waits looks again at this interval.
 constexpr Nanoseconds kBetweenLooksForRoom = 10 * kMillisecond;
+
+// A message without data is not landed: the number of such messages is bounded because their senders wait.
+bool may_land(const EarlyMessage& early, const Landing& landing) {
+    return early.size > 0 && !early.awaited && landing.could_hold(early.size);
+}
 
 }  // namespace
 
@@ -102,6 +108,14 @@ void Engine::let_go(EarlyMessage& early) {
     free_early(early);
 }
 
+// There was no memory to give it to its receive. It waits for the next one, as the oldest of its key. The tables need no more memory than
+// before.
+void Engine::wait_again(EarlyMessage& early) {
+    early_.insert_before(early, [](const EarlyMessage&) { return true; });
+    if (early.key.sequence != 0) early_by_call_.insert(early);
+    if (early.stage == EarlyMessage::Stage::offered && may_land(early, landing_)) wait_for_room(early);
+}
+
 void Engine::free_early(EarlyMessage& early) {
     if (early.key.sequence == 0) backlog_.has_come(early.key);
     const bool landed = early.from_landing;
@@ -116,8 +130,7 @@ void Engine::free_early(EarlyMessage& early) {
 
 // Returns whether the message has begun to land.
 bool Engine::land(EarlyMessage& early) {
-    // A message without data is not landed: the number of such messages is bounded because their senders wait.
-    if (early.size == 0 || early.awaited || !landing_.could_hold(early.size)) return false;
+    if (!may_land(early, landing_)) return false;
     if (waiting_head_) land_waiting();  // node memory may have become free meanwhile
     // No message overtakes one that waits, so that small messages do not starve a large one.
     if (!waiting_head_ && land_now(early)) return true;
@@ -131,7 +144,17 @@ bool Engine::land_now(EarlyMessage& early) {
     early.buffer = *buffer;
     early.from_landing = true;
     early.stage = EarlyMessage::Stage::landing;
-    switch (transport_.fetch(early.offer, early.buffer, early)) {
+    Started started;
+    try {
+        started = transport_.fetch(early.offer, early.buffer, early);
+    } catch (const std::bad_alloc&) {  // The message is still offered.
+        early.stage = EarlyMessage::Stage::offered;
+        early.from_landing = false;
+        landing_.give_back(std::exchange(early.buffer, {}));
+        want_tick(machine_.now() + kBetweenLooksForRoom);
+        return false;
+    }
+    switch (started) {
         case Started::done: after_landing(early, Outcome::ok); break;
         case Started::failed: after_landing(early, Outcome::failed); break;
         case Started::pending: break;
@@ -142,6 +165,10 @@ bool Engine::land_now(EarlyMessage& early) {
 void Engine::land_waiting() {
     if (lands_waiting_) return;  // a message that could not be fetched gave its room back: the loop below goes on
     lands_waiting_ = true;
+    const struct End {
+        bool& lands_waiting;
+        ~End() { lands_waiting = false; }
+    } end{lands_waiting_};
     while (waiting_head_) {
         EarlyMessage& early = *waiting_head_;
         // Remove it from the queue first: a landing that ends at once may call this function again.
@@ -149,13 +176,12 @@ void Engine::land_waiting() {
         if (!landing_.fits_now(early.size)) break;
         stop_waiting_for_room(early);
         if (land_now(early)) continue;
-        // There is no memory. Try again when a buffer is given back.
+        // There is no memory. Try again later, or when a buffer is given back.
         early.waits_for_landing = true;
         early.next = std::exchange(waiting_head_, &early);
         (early.next ? early.next->previous : waiting_tail_) = &early;
         break;
     }
-    lands_waiting_ = false;
     if (waiting_head_ && node_) want_tick(machine_.now() + kBetweenLooksForRoom);
 }
 

@@ -57,6 +57,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
 
 void Engine::tick(Nanoseconds now) {
     due_ = kNever;
+    if (owes_nudges_) nudge_again();
     if (waiting_head_) land_waiting();
     if (active_.size() > 0) want_tick(ask_around(now));
     if (announces_) want_tick(announcements_.tick(now));

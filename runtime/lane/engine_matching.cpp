@@ -48,19 +48,8 @@ struct Engine::Incoming {
 void Engine::receive(Transfer& transfer) {
     watch_over_peers();
     if (EarlyMessage* early = early_.find(transfer.key)) {
-        const bool waited = early->waits_for_landing;
         forget(*early);
-        try {
-            return match(transfer, *early);
-        } catch (...) {
-            // There is no memory. The message waits for the next receive, unless the transport has had it (lose()). The tables need no more
-            // memory than before.
-            if (transfer.stage == Transfer::Stage::moving) throw;
-            early_.insert_before(*early, [](const EarlyMessage&) { return true; });
-            if (early->key.sequence != 0) early_by_call_.insert(*early);
-            if (waited) wait_for_room(*early);
-            throw;
-        }
+        return match(transfer, *early);
     }
     if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
     posted_.insert(transfer);
@@ -335,6 +324,7 @@ void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size, E
     } catch (...) {
         transfer.stage = Transfer::Stage::idle;
         transfer.received = 0;
+        if (early) wait_again(*early);
         throw;
     }
     if (early) free_early(*early);
@@ -357,7 +347,14 @@ void Engine::accept(Transfer& transfer, const Incoming& message) {
 }
 
 void Engine::match(Transfer& transfer, EarlyMessage& early) {
-    if (!fits(transfer, early.call, early.caller, early.size)) return let_go(early);
+    bool is_wanted;
+    try {
+        is_wanted = fits(transfer, early.call, early.caller, early.size);
+    } catch (...) {  // There is no memory to say what is wrong with it.
+        wait_again(early);
+        throw;
+    }
+    if (!is_wanted) return let_go(early);
     if (options_.trace && transfer.operation && early.size && !transfer.operation->first_data_)
         transfer.operation->first_data_ = machine_.now();
     switch (early.stage) {

@@ -8,6 +8,12 @@
 #include "runtime/lane/publication.hpp"
 
 namespace rollcall::runtime {
+namespace {
+
+// When to wake a rank for which there was no memory.
+constexpr Nanoseconds kBetweenNudges = kMillisecond;
+
+}  // namespace
 
 void Engine::watch_node(Operation& operation) {
     if (std::exchange(operation.watches_node_, true)) return;
@@ -76,8 +82,32 @@ void Engine::tell_node(const Operation& operation, int to) {
     // Either those ranks see the change in their last look before they sleep, or this rank sees that they sleep.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (!node_->any_sleeps()) return;
-    each([&](int peer) {
-        if (node_->is_to_wake(peer)) send_control(peer, MessageKind::nudge, {});
+    each([&](int peer) { wake_in_node(peer); });
+}
+
+// What the peer shall see has been written: it must not be undone, nor be written again, where there is no memory for this message.
+bool Engine::nudge(int peer) noexcept {
+    try {
+        send_control(peer, MessageKind::nudge, {});
+        return true;
+    } catch (...) {
+        owes_nudges_ = true;
+        want_tick(machine_.now() + kBetweenNudges);
+        return false;
+    }
+}
+
+void Engine::wake_in_node(int peer) noexcept {
+    if (node_->is_to_wake(peer) && !nudge(peer)) node_->still_sleeps(peer);
+}
+
+// Wakes all ranks of the node that sleep, because it is not known any more which of them could not be woken.
+void Engine::nudge_again() noexcept {
+    owes_nudges_ = false;
+    for (int peer = 0; node_ && peer < options_.size && !owes_nudges_; ++peer)
+        if (peer != options_.rank && node_->has(peer)) wake_in_node(peer);
+    peers_.for_each([&](int peer, PeerState& state) {
+        if (state.outbox && !owes_nudges_ && state.outbox->is_to_wake() && !nudge(peer)) state.outbox->owner_still_sleeps();
     });
 }
 
@@ -100,8 +130,8 @@ unsigned Engine::take_mail() noexcept {
 bool Engine::send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload) {
     if (!peer.outbox || payload.size > node::Mailbox::kMostData) return false;
     if (!peer.outbox->put(&header, payload.data, payload.size, peer.told)) return false;
-    if (peer.outbox->is_to_wake()) [[unlikely]]
-        send_control(to, MessageKind::nudge, {});
+    if (peer.outbox->is_to_wake() && !nudge(to)) [[unlikely]]
+        peer.outbox->owner_still_sleeps();
     return true;
 }
 

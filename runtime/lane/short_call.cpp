@@ -141,13 +141,17 @@ inline void ShortCall::wake() {
     if (!engine_.node_->any_sleeps()) return;
     for (int rank = first_; rank <= last_; ++rank) {
         const int peer = communicator_.group->world_rank(rank);
-        if (rank != rank_ && engine_.node_->is_to_wake(peer)) engine_.send_control(peer, MessageKind::nudge, {});
+        if (rank != rank_) engine_.wake_in_node(peer);
     }
 }
 
 bool end_at_once(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const ShortMove& move,
                  unsigned looks) {
-    return ShortCall(engine, communicator, sequence, call, move, looks).end_at_once();
+    try {
+        return ShortCall(engine, communicator, sequence, call, move, looks).end_at_once();
+    } catch (...) {
+        return false;  // The Operation finds what is wrong (mostly there is no memory), and tells the other ranks.
+    }
 }
 
 }  // namespace rollcall::runtime

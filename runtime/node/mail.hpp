@@ -90,6 +90,8 @@ class Outbox {
     bool is_to_wake() noexcept {
         return owner_.sleeps.load(std::memory_order_seq_cst) != 0 && owner_.sleeps.exchange(0, std::memory_order_seq_cst) != 0;
     }
+    /// The caller could not wake it. (If it is awake by now, it is woken once in vain.)
+    void owner_still_sleeps() noexcept { owner_.sleeps.store(1, std::memory_order_seq_cst); }
 
   private:
     Mailboxes& owner_;

@@ -146,6 +146,8 @@ class NodeMemory {
         std::atomic_ref<std::uint8_t> sleeps = flag(on_node(world_rank));
         return sleeps.load(std::memory_order_relaxed) && sleeps.exchange(0, std::memory_order_seq_cst);
     }
+    /// The caller could not wake it. (If it is awake by now, it is woken once in vain.)
+    void still_sleeps(int world_rank) noexcept { flag(on_node(world_rank)).store(1, std::memory_order_seq_cst); }
     /// Whether any rank of the node sleeps. If not, no rank is to be woken. Call it after a sequentially consistent fence.
     bool any_sleeps() const noexcept {
         using Word = std::uint64_t;  // The bytes of eight ranks. The last word goes on behind the last rank, where all is zero.

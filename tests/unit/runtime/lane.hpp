@@ -62,7 +62,8 @@ class NoNetwork final : public transport::Transport {
     bool has_memory_for_long = true;
     transport::Started long_sent = transport::Started::done, fetches = transport::Started::failed;  ///< What send() and fetch() return.
     transport::Completion* fetched = nullptr;                                                       ///< Of the last fetch.
-    int declined = 0;  ///< Offers.
+    int declined = 0;     ///< Offers.
+    bool shares = false;  ///< What shares_memory() returns.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -97,7 +98,7 @@ class NoNetwork final : public transport::Transport {
     void put(int, std::uint64_t, std::span<const std::byte>) override {}
     transport::PutWake put_wake(int) override { return transport::PutWake::wakes; }
     std::byte* peer_board(int) override { return nullptr; }
-    bool shares_memory() const override { return false; }
+    bool shares_memory() const override { return shares; }
     bool uses_tcp() const override { return false; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return events_.get(); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/unit/runtime/lane.hpp"
+#include "tests/unit/runtime/private_memory.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -18,7 +19,8 @@ using transport::Started;
 
 constexpr int kPeer = 1;
 constexpr std::uint64_t kTag = 7;
-constexpr std::uint64_t kLong = 2 << 20;  // more than could land
+constexpr std::uint64_t kLong = 2 << 20;         // more than could land
+constexpr std::uint64_t kMostOfAll = 400 << 10;  // of the room where messages land
 
 struct NoMemory : testing::Test, EngineUnderTest {
     std::unique_ptr<Transfer> transfer(Transfer::Direction direction) {
@@ -92,6 +94,93 @@ TEST_F(NoMemory, LeavesTheMessageToTheNextReceive) {
         ASSERT_TRUE(again->done());
         EXPECT_EQ(again->received, size);
     }
+}
+
+TEST_F(NoMemory, LeavesTheMessageThatWasToLand) {
+    network.has_memory = false;
+    offer(100);
+    EXPECT_EQ(engine.landing().used(), 0u);
+    engine.tick(engine.due());
+    EXPECT_EQ(engine.landing().used(), 0u);
+
+    network.has_memory = true;
+    network.fetches = Started::pending;
+    engine.tick(engine.due());
+    EXPECT_GT(engine.landing().used(), 0u) << "it lands after a while";
+    ASSERT_NE(network.fetched, nullptr);
+    const auto again = receive();
+    engine.receive(*again);
+    network.fetched->complete(transport::Outcome::ok);
+    EXPECT_TRUE(again->done());
+    EXPECT_EQ(engine.landing().used(), 0u);
+}
+
+TEST_F(NoMemory, DoesNotKeepAReceiveFromTheMessageThatWasToLand) {
+    network.has_memory = false;
+    offer(100);
+    network.has_memory = true;
+    network.fetches = Started::done;
+    const auto at_once = receive();
+    engine.receive(*at_once);
+    EXPECT_TRUE(at_once->done());
+    EXPECT_EQ(engine.early_messages(), 0u);
+}
+
+// The receive of one message makes room for another one, which cannot be fetched.
+TEST_F(NoMemory, TakesNoMessageBackThatWasReceived) {
+    network.fetches = Started::done;
+    offer(kMostOfAll);
+    offer(kMostOfAll - 1);
+    ASSERT_EQ(engine.landing().used(), kMostOfAll);
+    network.has_memory = false;
+    const auto first = receive(), second = receive();
+    engine.receive(*first);
+    EXPECT_TRUE(first->done());
+    EXPECT_EQ(first->received, kMostOfAll);
+    EXPECT_EQ(engine.early_messages(), 1u);
+    EXPECT_EQ(engine.landing().used(), 0u);
+
+    network.has_memory = true;
+    engine.tick(engine.due());
+    EXPECT_EQ(engine.landing().used(), kMostOfAll - 1);
+    engine.receive(*second);
+    EXPECT_TRUE(second->done());
+    EXPECT_EQ(second->received, kMostOfAll - 1);
+}
+
+// The reader of a letter sleeps, and there is no memory to wake it. The letter has been sent all the same.
+TEST_F(NoMemory, SendsALetterOnce) {
+    network.shares = true;
+    const node::PrivateMemory memory({8, 2, 2}, 2);
+    const std::vector<int> on_node{0, 1, -1};
+    node::NodeMemory own(memory.shared(), 0, on_node, engine.landing()), other(memory.shared(), 1, on_node, engine.landing());
+    other.inbox().open();
+    engine.set_node(&own);
+    int letters = 0;
+    const auto take = [&] {
+        const auto deliver = [&](auto, auto) { ++letters; };
+        other.inbox().take([](auto, auto) { return true; }, deliver);
+    };
+    buffer.clear();
+    for (std::uint32_t i = 0; i < node::kMessagesBeforeMail; ++i) engine.send(*send());
+    take();
+    ASSERT_EQ(letters, 1) << "the others went over the network";
+
+    other.inbox().set_sleeping(true);
+    network.has_memory = false;
+    const int sent = network.sent;
+    const auto letter = send();
+    engine.send(*letter);
+    EXPECT_TRUE(letter->done());
+    engine.tick(engine.due());
+    network.has_memory = true;
+    engine.tick(engine.due());
+    EXPECT_EQ(network.sent, sent + 1) << "now the reader is woken";
+    engine.tick(engine.due());
+    EXPECT_EQ(network.sent, sent + 1);
+    take();
+    EXPECT_EQ(letters, 2);
+    engine.set_node(nullptr);
 }
 
 TEST_F(NoMemory, LeavesSendsThatWaitInTheirOrder) {

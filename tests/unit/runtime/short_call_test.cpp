@@ -242,6 +242,22 @@ TEST_F(ShortCalls, WakeARankThatSleeps) {
     EXPECT_TRUE(waits->done());
 }
 
+// There is no memory to wake it.
+TEST_F(ShortCalls, WakeARankThatSleepsLater) {
+    set_up(3);
+    const auto waits = rank(2).start(OperationKind::broadcast, 2);
+    rank(2).engine.set_sleeping(true);
+    rank(0).network.has_memory = false;
+    ASSERT_TRUE(rank(0).ends_at_once(OperationKind::broadcast, 2));
+    rank(0).engine.tick(rank(0).engine.due());
+    rank(0).network.has_memory = true;
+    rank(0).engine.tick(rank(0).engine.due());
+    EXPECT_EQ(rank(0).network.sent, 1);
+    rank(2).engine.set_sleeping(false);
+    rank(2).engine.progress();
+    EXPECT_TRUE(waits->done());
+}
+
 // Both ranks publish, and neither would read.
 TEST_F(ShortCalls, FindAnotherCall) {
     set_up(2);
@@ -252,6 +268,17 @@ TEST_F(ShortCalls, FindAnotherCall) {
     EXPECT_EQ(fails->error()->code(), ErrorCode::mismatch);
     EXPECT_NE(std::string(fails->error()->what()).find("gather"), std::string::npos) << fails->error()->what();
     EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 3)) << "the communicator is broken";
+}
+
+// There is no memory to tell the other rank.
+TEST_F(ShortCalls, FindAnotherCallAndDoNotThrow) {
+    set_up(2);
+    ASSERT_TRUE(rank(1).ends_at_once(OperationKind::gather, 2));
+    rank(0).network.has_memory = false;
+    EXPECT_FALSE(rank(0).ends_at_once(OperationKind::broadcast, 2));
+    const auto fails = rank(0).start(OperationKind::broadcast, 2);
+    ASSERT_TRUE(fails->done() && fails->error());
+    EXPECT_EQ(fails->error()->code(), ErrorCode::mismatch);
 }
 
 TEST_F(ShortCalls, FindAnotherExchange) {

@@ -75,15 +75,13 @@ class alignas(64) Engine final : public transport::Sink {
         waitable.begin(*this);
         ++begun_;  // It is not counted if it could not begin.
     }
-    void begin_or_end(Waitable& waitable);  ///< The same for another thread, which cannot catch what begin() throws: it ends with that.
+    void end_unbegun(Waitable& waitable) noexcept;   ///< Call it where what begin() throws is caught: it ends with that as its error.
+    void begin_or_end(Waitable& waitable) noexcept;  ///< As begin(), for another thread, which cannot catch what begin() throws.
     /// What callers wait for, or will wait for: requests, iterations of plans, and blocking calls.
     struct UnderWay {
         std::uint64_t operations, messages;
     };
-    UnderWay under_way() const noexcept {
-        const std::uint64_t callers = active_.size() + attached_callers_;
-        return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
-    }
+    UnderWay under_way() const noexcept;
     std::string examples_under_way() const;  ///< Names a collective operation and a receive, if there are any.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }  ///< Deputies whose operations are under way.
 

@@ -1,4 +1,5 @@
 // The engine's point-to-point sends that wait for their turn. See Backlog.
+#include <new>
 #include <utility>
 
 #include "runtime/lane/engine.hpp"
@@ -82,7 +83,11 @@ void Engine::ask_for(const MatchKey& key, MessageKind kind) {
     CollectiveHeader header;
     header.base.communicator = key.communicator;
     header.base.tag = key.tag;
-    send_control(key.source, kind, header);
+    try {
+        send_control(key.source, kind, header);
+    } catch (const std::bad_alloc&) {
+        if (kind != MessageKind::unwanted) throw;  // Otherwise the message only comes although no receive waits for it.
+    }
 }
 
 void Engine::on_wanted(const CollectiveHeader& header) {

@@ -20,6 +20,11 @@ constexpr Nanoseconds kWaitsByLooking = 2 * kBetweenLooks;
 
 }  // namespace
 
+Engine::UnderWay Engine::under_way() const noexcept {
+    const std::uint64_t callers = active_.size() + attached_callers_;
+    return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
+}
+
 std::string Engine::examples_under_way() const {
     std::string operation, receive;
     active_.for_each([&](const Operation& each) {

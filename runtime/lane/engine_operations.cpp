@@ -1,11 +1,13 @@
 // The engine's operations: how a coroutine begins, is resumed, and ends.
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "foundation/log.hpp"
 #include "runtime/lane/engine.hpp"
 
 namespace rollcall::runtime {
@@ -44,16 +46,32 @@ unsigned Engine::run_ready() {
     return ran;
 }
 
-// A throw may have come at any point of begin(), so it ends like something that its caller gives up.
-void Engine::begin_or_end(Waitable& waitable) {
+// A throw may have come at any point of begin(), so it ends like something that its caller gives up. Its thread, or another rank, would
+// wait for ever if that failed, too.
+void Engine::end_unbegun(Waitable& waitable) noexcept {
+    ++begun_;
+    try {
+        try {
+            throw;
+        } catch (const Error& error) {
+            waitable.abandon(*this, error);
+        } catch (const std::exception& error) {
+            waitable.abandon(*this, Error(ErrorCode::state, fmt::format("it could not be started: {}", error.what())));
+        }
+    } catch (...) {
+        if (auto* const logger = library_log())
+            logger->critical(
+                "this process has no memory to end what it could not start; raise its limit (ulimit -v), or start fewer ranks "
+                "on this host");
+        std::abort();
+    }
+}
+
+void Engine::begin_or_end(Waitable& waitable) noexcept {
     try {
         begin(waitable);
-    } catch (const Error& error) {
-        ++begun_;
-        waitable.abandon(*this, error);
-    } catch (const std::exception& error) {
-        ++begun_;
-        waitable.abandon(*this, Error(ErrorCode::state, fmt::format("it could not be started: {}", error.what())));
+    } catch (...) {
+        end_unbegun(waitable);
     }
 }
 

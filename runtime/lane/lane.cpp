@@ -144,10 +144,20 @@ void Lane::take() {
 // Work that this thread has submitted before begins first: operations of a communicator begin in the order of their calls.
 [[gnu::always_inline]] inline void Lane::begin(Waitable& waitable) {
     note_call();
-    if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
-        drain();
-    engine_.begin(waitable);
+    try {
+        if (submitted_.load(std::memory_order_relaxed)) [[unlikely]]
+            drain();
+        engine_.begin(waitable);
+    } catch (...) {
+        end_unbegun(waitable);
+        throw;
+    }
     poll_if_due();
+}
+
+[[gnu::noinline]] void Lane::end_unbegun(Waitable& waitable) {
+    engine_.end_unbegun(waitable);
+    while (!waitable.done()) drive(waitable, kNever);  // its buffers are still in use
 }
 
 // --- callers -------------------------------------------------------------------------------------------------------------

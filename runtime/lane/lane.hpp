@@ -191,8 +191,8 @@ class Lane {
     template <class Limit>
     bool run_within(Waitable& waitable, Limit limit);
     unsigned drain();
-    void begin_or_end(std::vector<Waitable*> taken);
     void begin(Waitable& waitable);
+    void end_unbegun(Waitable& waitable);  ///< As Engine::end_unbegun().
     void look_at_notices();
     void handle_notices();
     void wake_owner() noexcept;

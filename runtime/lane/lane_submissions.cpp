@@ -15,28 +15,13 @@ unsigned Lane::drain() {
             submitted_.store(false, std::memory_order_relaxed);
         }
         happened += static_cast<unsigned>(taken.size());
-        begin_or_end(std::move(taken));
+        for (Waitable* const waitable : taken) engine_.begin_or_end(*waitable);
     }
     if (noticed_.load(std::memory_order_relaxed)) {
         handle_notices();
         ++happened;
     }
     return happened;
-}
-
-// There may be no memory even for the error of one that cannot begin. The others are then still to begin.
-void Lane::begin_or_end(std::vector<Waitable*> taken) {
-    auto next = taken.begin();
-    try {
-        while (next != taken.end()) engine_.begin_or_end(**next++);
-    } catch (...) {
-        const std::lock_guard lock(mutex_);
-        taken.erase(taken.begin(), next);
-        taken.insert(taken.end(), submissions_.begin(), submissions_.end());
-        submissions_.swap(taken);
-        submitted_.store(!submissions_.empty(), std::memory_order_relaxed);
-        throw;
-    }
 }
 
 }  // namespace rollcall::runtime

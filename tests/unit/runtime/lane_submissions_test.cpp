@@ -1,11 +1,10 @@
 // What a thread submits to the one that has the baton begins there, or ends.
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <new>
 #include <thread>
-#include <utility>
 
+#include "foundation/log.hpp"
 #include "tests/unit/runtime/lane.hpp"
 
 namespace rollcall::runtime {
@@ -30,32 +29,19 @@ TEST(Submissions, EndWhereTheyCannotBegin) {
     EXPECT_EQ(second.error(), nullptr);
 }
 
-// Cannot even end.
-struct ThrowsAlways final : Waitable {
-    void begin(Engine&) override { throw std::bad_alloc(); }
-    void abandon(Engine&, const Error&) override { throw std::bad_alloc(); }
-};
-
-TEST(Submissions, BeginThoughOneOfThemCanNeitherBeginNorEnd) {
-    // Waits. While it begins, another thread submits.
-    struct Waits final : Waitable {
-        explicit Waits(std::function<void()> submit) : submit_(std::move(submit)) {}
-        void begin(Engine&) override { std::thread(submit_).join(); }
-        void abandon(Engine&, const Error&) override { set_done(); }
-        std::function<void()> submit_;
+// Its thread would wait for ever.
+TEST(SubmissionsDeathTest, EndTheProcessWhereTheyCanNeitherBeginNorEnd) {
+    struct ThrowsAlways final : Waitable {
+        void begin(Engine&) override { throw std::bad_alloc(); }
+        void abandon(Engine&, const Error&) override { throw std::bad_alloc(); }
     };
-    LaneUnderTest test(host_driven());
-    ThrowsAlways second;
-    Transfer first = LaneUnderTest::receive(1, 6), third = LaneUnderTest::receive(1, 7);
-    Waits call([&] {
-        for (Waitable* const waitable : {static_cast<Waitable*>(&first), static_cast<Waitable*>(&second), static_cast<Waitable*>(&third)})
-            test.lane.start(*waitable);
-    });
-    EXPECT_THROW(test.lane.run(call, kPatience), std::bad_alloc);
-    test.network.bring(1, 6);
-    test.network.bring(1, 7);
-    EXPECT_TRUE(test.lane.wait(first, kPatience));
-    EXPECT_TRUE(test.lane.wait(third, kPatience));
+    EngineUnderTest test;
+    ThrowsAlways call;
+    const auto begin = [&] {
+        start_log("critical");
+        test.engine.begin_or_end(call);
+    };
+    EXPECT_DEATH(begin(), "no memory to end what it could not start");
 }
 
 }  // namespace

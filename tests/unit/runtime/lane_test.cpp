@@ -46,6 +46,7 @@ TEST(Lane, GivesTheBatonBackWhenACallThrows) {
     ASSERT_TRUE(is_free());
     EXPECT_THROW(test.lane.run(run, kForever), std::bad_alloc);
     ASSERT_TRUE(is_free());
+    for (const Throws* const each : {&started, &run}) EXPECT_TRUE(each->done() && each->error()) << "other ranks are told";
     EXPECT_THROW(test.lane.as_owner([](Engine&) { throw std::bad_alloc(); }), std::bad_alloc);
     EXPECT_TRUE(is_free());
 }

@@ -1,12 +1,14 @@
 #include "bootstrap/rendezvous/meeting_place.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -22,6 +24,9 @@ namespace {
 constexpr std::size_t kNameDigits = 32;
 /// All ranks of a host may connect at the same moment.
 constexpr int kRanksInQueue = 4096;
+/// The leader of a host needs some descriptors itself: for its connection to rank 0, and for the service that then accepts more ranks, and
+/// that tells what it cannot accept.
+constexpr std::size_t kKeptFree = 16;
 
 Descriptor local_socket() { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)); }
 
@@ -116,6 +121,11 @@ Descriptor MeetingPlace::listen() {
 }
 
 void accept_waiting(const Descriptor& listener, std::deque<Descriptor>& accepted) {
+    std::array<Descriptor, kKeptFree> kept_free;
+    for (Descriptor& each : kept_free) {
+        each = Descriptor(::eventfd(0, EFD_CLOEXEC));
+        if (!each) return;
+    }
     for (;;) {
         Descriptor socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
         if (!socket && (errno == EINTR || errno == ECONNABORTED)) continue;

@@ -235,7 +235,8 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
         error = ECONNREFUSED;
     }
     if (error != 0) {
-        why = fmt::format("{} cannot be reached: {}", address.text(), std::strerror(error));
+        const bool short_of_files = error == EMFILE || error == ENFILE;
+        why = fmt::format("{} cannot be reached: {}{}", address.text(), std::strerror(error), short_of_files ? kRaiseFileLimit : "");
         return Descriptor();
     }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY);

@@ -59,6 +59,9 @@ bool is_of_this_host(const SocketAddress& address);
 
 /// Listens, without blocking. Throws Error{bootstrap}. `advice` says what to do if the port is taken.
 Descriptor listen_at(const SocketAddress& address, std::string_view advice);
+/// What to do where a process cannot open more files.
+inline constexpr std::string_view kRaiseFileLimit = "; raise the limit of open files there (ulimit -n)";
+
 /// Connects. If there is no answer until the moment `until`, returns an empty descriptor, with the reason in `why`. Meanwhile the caller's
 /// other work is done, if there is some. What it throws ends the attempt.
 Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::string& why, const Meanwhile& meanwhile = {});

@@ -185,8 +185,8 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
     std::string unreachable;
     Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable);
     if (!socket) {
-        const std::string advice = options.address_advice.empty() ? "; " + advice_about(*address) : "";
-        if (why.empty()) why = fmt::format("rank 0 has not come: {}{}", unreachable, advice);
+        const bool is_advised = !options.address_advice.empty() || unreachable.ends_with(kRaiseFileLimit);
+        if (why.empty()) why = fmt::format("rank 0 has not come: {}{}", unreachable, is_advised ? "" : "; " + advice_about(*address));
         return false;
     }
     try {

@@ -193,7 +193,7 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
         if (peer == nullptr || welcome(*peer, place)) continue;
         const bool short_of_files = errno == EMFILE || errno == ENFILE;
         const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", std::strerror(errno),
-                                            short_of_files ? "; raise the limit of open files there (ulimit -n)" : "");
+                                            short_of_files ? kRaiseFileLimit : "");
         post(*peer, refusal_frame(Error(ErrorCode::bootstrap, fmt::format("this rank {}", how))));
         lose_later(*peer, how);  // the others are told
         unwelcome.insert(peer->number);

@@ -27,6 +27,7 @@
 #include "bootstrap/rendezvous/rendezvous.hpp"
 #include "tests/unit/bootstrap/rendezvous.hpp"
 #include "tests/unit/errors.hpp"
+#include "tests/unit/no_more_files.hpp"
 
 namespace rollcall::bootstrap::rendezvous_test {
 namespace {
@@ -186,6 +187,34 @@ TEST(MeetingPlaces, OfALeaderHaveRoomBeforeRank0HasCome) {
         ended = true;
         leader.get();
     }).get();
+}
+
+// The leader of a host needs descriptors itself.
+TEST(MeetingPlaces, AcceptNobodyEarlyWhereThereAreFewDescriptors) {
+    const std::string name = fmt::format("rollcall-test-{}-few", ::getpid());
+    MeetingPlace place(name, {});
+    const Descriptor listener = place.listen();
+    ASSERT_TRUE(listener);
+    const Descriptor rank = place.connect();
+    ASSERT_TRUE(rank);
+    std::deque<Descriptor> early;
+    std::string why;
+    {
+        const NoMoreFiles none;
+        accept_waiting(listener, early);
+        EXPECT_FALSE(connect_to(*SocketAddress::parse("127.0.0.1", 1), kNever, why));
+    }
+    EXPECT_TRUE(early.empty());
+    EXPECT_NE(why.find("ulimit -n"), std::string::npos) << why;
+    rlimit all{};
+    ::getrlimit(RLIMIT_NOFILE, &all);
+    const rlimit few{static_cast<rlim_t>(Descriptor(::dup(listener.get())).get() + 4), all.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+    accept_waiting(listener, early);
+    ::setrlimit(RLIMIT_NOFILE, &all);
+    EXPECT_TRUE(early.empty()) << "four descriptors are left";
+    accept_waiting(listener, early);
+    EXPECT_EQ(early.size(), 1u);
 }
 
 TEST(MeetingPlaces, LetInWhoWasAcceptedEarly) {

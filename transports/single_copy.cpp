@@ -299,7 +299,7 @@ class Implementation final : public SingleCopy, private Sink {
         if (read && fetch.read < fetch.into.size) return std::nullopt;
         std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
         const auto standing = read_standing(process, from.where.standing_address);
-        if (!standing) return outcome_of_failed_read();
+        if (!standing) return outcome_of_failed_look();
         if (standing->stamp != from.stamp) return Outcome::withdrawn;
         if (standing->address != fetch.address) {
             fetch.address = standing->address;  // the sender has moved the bytes: what was read may be wrong

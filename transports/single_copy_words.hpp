@@ -71,6 +71,9 @@ struct Fetch {
 /// other reasons concern one buffer, for example memory of a device, or one that this process may not write.
 inline Outcome outcome_of_failed_read() { return errno == ESRCH ? Outcome::failed : Outcome::unreadable; }
 
+/// The same of a Standing, which is in memory of the runtime. A living process always has that memory.
+inline Outcome outcome_of_failed_look() { return errno == EFAULT ? Outcome::failed : outcome_of_failed_read(); }
+
 /// What the receiver reads in the sender's memory after it has read the bytes.
 struct Standing {
     std::atomic<std::uint64_t> stamp = 0;    ///< The stamp of the offer, as long as the sender stands by the message; else 0.

@@ -38,13 +38,22 @@ int several_nodes(std::uint64_t ranks, std::uint64_t most) {
     return most == 0 ? kSeveral : std::max(kSeveral, static_cast<int>((ranks + most - 1) / most));
 }
 
+/// Whether these nodes have about as many ranks each (runtime::are_even()). The last node has what is left.
+bool are_even(std::uint64_t ranks, std::uint64_t most) {
+    if (most == 0 || ranks <= most) return true;
+    const std::uint64_t last = ranks % most;
+    return last == 0 || 2 * last >= most;
+}
+
 /// As for a communicator of a job with as many ranks, where ranks of a node can share memory.
 collectives::Conditions conditions(const Settings& settings, Place place, int ranks) {
     const bool share_node = place != Place::own_nodes && runtime::may_share_node(settings, ranks);
-    return collectives::conditions_of(settings, {.boards = place == Place::one_node,
-                                                 .node_memory = share_node && place == Place::one_node,
-                                                 .several_nodes = share_node && place == Place::several_nodes,
-                                                 .even_nodes = share_node && place == Place::several_nodes});
+    const bool are_on_several = share_node && place == Place::several_nodes;
+    return collectives::conditions_of(settings,
+                                      {.boards = place == Place::one_node,
+                                       .node_memory = share_node && place == Place::one_node,
+                                       .several_nodes = are_on_several,
+                                       .even_nodes = are_on_several && are_even(static_cast<std::uint64_t>(ranks), settings.node_ranks)});
 }
 
 const collectives::OperationRow& row_of(const std::string& operation) {

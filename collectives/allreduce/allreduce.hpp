@@ -134,6 +134,8 @@ inline constexpr Rule kAllreduceRules[] = {
      Condition::commutative | Condition::even_nodes},
     {64 << 10, 2, named(kAllreduceAlgorithms, "recursive_doubling"), "two ranks: one step"},
     {8 << 10, 3, named(kAllreduceAlgorithms, "recursive_doubling"), "short, and few ranks: three steps"},
+    {128 << 10, 2, named(kAllreduceAlgorithms, "ring"), "two ranks: a ring's two steps of a half, and each combines only a half",
+     Condition::commutative},
     {128 << 10, 3, named(kAllreduceAlgorithms, "ring"), "three ranks: a ring's four steps of a third, and not three steps of all elements",
      Condition::commutative},
     {64 << 10, 4, named(kAllreduceAlgorithms, "recursive_doubling"), "not long, and few ranks: log2 n steps, and no more"},

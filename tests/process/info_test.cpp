@@ -149,6 +149,11 @@ TEST_F(Info, ExplainsWhatCallsTake) {
     EXPECT_EQ(count(pairs.out, ",several nodes,"), 2) << pairs.out;
     EXPECT_EQ(count(alone.out, " node"), 2) << alone.out;
     EXPECT_EQ(count(alone.out, ",a node each,"), 2) << alone.out;
+    // Of nine ranks, eight are on one node and one is on the other, or five and four.
+    const std::string long_one = "info --explain allreduce --bytes 1Mi --ranks 9 --format csv";
+    const Ended uneven = run(long_one, "ROLLCALL_NODE_RANKS=8"), even = run(long_one, "ROLLCALL_NODE_RANKS=5");
+    EXPECT_EQ(count(uneven.out, ",several nodes,1048576,ring,"), 1) << uneven.out;
+    EXPECT_EQ(count(even.out, ",several nodes,1048576,two_level,"), 1) << even.out;
     const Ended pieces = run("info --explain broadcast --bytes 1Mi --ranks 4 --format csv", "ROLLCALL_BROADCAST=pipelined");
     EXPECT_EQ(count(pieces.out, ",1048576,pipelined,131072,"), 3) << pieces.out;
     expect_refused("info --bytes 8", {"--bytes needs --explain"});

@@ -14,6 +14,7 @@ int main() {
         double answer = world.rank() == 0 ? 42.0 : 0.0;
         world.broadcast(answer, 0);
         std::printf("hello from rank %d of %d: rank 0 says %g\n", world.rank(), world.size(), answer);
+        job.finalize();  // Throws if not all ranks have come this far. Without this call, the destructor only logs that.
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

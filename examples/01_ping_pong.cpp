@@ -43,6 +43,7 @@ int main() {
             std::printf("the ball of %zu bytes was hit %ld times; half a round trip takes %.2f us (median) over %s\n", sizeof ball,
                         ball.hits, half[kRoundTrips / 2], job.transport_description().c_str());
         }
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -55,6 +55,7 @@ int main() {
                 if (!right) return 1;
             }
         }
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -24,6 +24,7 @@ int main() {
 
         std::printf("rank %d is rank %d of %d among the %s; its leader is rank %d, its neighbour rank %d\n", world.rank(), group.rank(),
                     group.size(), world.rank() % 2 ? "odd" : "even", leader, neighbour);
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -46,6 +46,7 @@ int main() {
 
         if (world.rank() > 0) world.send(number, world.rank() - 1);
         std::printf("rank %d has the number %d%s\n", world.rank(), number, ticks ? ", and its timer went on meanwhile" : "");
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -54,6 +54,7 @@ int main() {
             }
             std::printf("  %d of %d ranks wait for it\n", waiting, world.size());
         }
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

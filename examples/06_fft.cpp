@@ -220,6 +220,7 @@ int main(int argc, char** argv) {
         fftwf_init_threads();
         fftwf_plan_with_nthreads(omp_get_max_threads());
         run(job, points, iterations, work, algorithms);
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -36,6 +36,7 @@ int main() {
         const double sum = std::accumulate(part.begin(), part.end(), 0.0);
         if (world.rank() != 0) {
             world.send(sum, 0);
+            job.finalize();
             return 0;
         }
 
@@ -52,6 +53,7 @@ int main() {
             std::printf("rank %zu has added up %d numbers: %g\n", rank, counts[rank], sums[rank]);
         }
         std::printf("all of them together: %g\n", std::accumulate(sums.begin(), sums.end(), 0.0));
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

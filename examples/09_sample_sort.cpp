@@ -61,6 +61,7 @@ int main() {
         std::printf("rank %d has %zu numbers from %u to %u\n", world.rank(), sorted.size(), ends[0], ends[1]);
         if (world.rank() == 0)
             std::printf("%zu numbers on %zu ranks are %s\n", ranks * kNumbers, ranks, is_sorted ? "sorted" : "in no order");
+        job.finalize();
         return is_sorted ? 0 : 1;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

@@ -57,6 +57,7 @@ int main() {
             simulate(between);
         else
             analyse(between);
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

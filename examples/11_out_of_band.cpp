@@ -48,24 +48,28 @@ Status guarded(F&& function) noexcept {
     }
 }
 
+// The library may test a request again after it has ended. Rollcall's request is empty then, so the status is kept beside it.
+struct Started {
+    rollcall::Request request;
+    Status status = kInProgress;
+};
+
 Status start_allgather(void* src_buf, void* recv_buf, std::size_t size, void* coll_info, void** request) {
     return guarded([&] {
         const auto& communicator = *static_cast<const rollcall::Communicator*>(coll_info);
-        *request = new rollcall::Request(communicator.start_allgather(src_buf, recv_buf, size));
+        *request = new Started{communicator.start_allgather(src_buf, recv_buf, size)};
         return kOk;
     });
 }
 
-// A request that was found done is empty. The library may test it again.
 Status test_allgather(void* request) {
-    return guarded([&] {
-        auto& started = *static_cast<rollcall::Request*>(request);
-        return !started || started.test() ? kOk : kInProgress;
-    });
+    auto& started = *static_cast<Started*>(request);
+    if (started.status == kInProgress) started.status = guarded([&] { return started.request.test() ? kOk : kInProgress; });
+    return started.status;
 }
 
 Status free_allgather(void* request) {
-    delete static_cast<rollcall::Request*>(request);
+    delete static_cast<Started*>(request);
     return kOk;
 }
 
@@ -133,8 +137,9 @@ int main() {
         for (int rank = 0; rank < job.size(); ++rank)
             is_right = is_right && library.address(static_cast<std::size_t>(rank)) == Library::address_of(static_cast<std::uint32_t>(rank));
         std::printf("rank %d has %s addresses of %d ranks\n", job.rank(), is_right ? "the right" : "WRONG", job.size());
+        job.finalize();
         return is_right ? 0 : 1;
-    } catch (const rollcall::Error& error) {
+    } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
     } catch (const std::string& what) {
         std::fprintf(stderr, "the library: %s\n", what.c_str());

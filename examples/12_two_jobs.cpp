@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
     try {
         rollcall::Job job;
         (part == "simulate" ? simulate : view)(job.world(), argv[2]);
+        job.finalize();
         return 0;
     } catch (const rollcall::Error& error) {
         std::fprintf(stderr, "%s\n", error.what());

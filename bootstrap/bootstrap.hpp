@@ -92,7 +92,7 @@ Evidence evident_starter();
 /// process only. A process that no starter has started is a job of one. The variables that tell of starters are
 /// removed from the environment, because a program that this process starts is not a rank; only torchrun's variables
 /// stay. Throws Error{bootstrap} when a starter is evident but cannot be used, and Error{state} when this process has
-/// already joined its job.
+/// already joined its job, by this copy of the library or by another one.
 std::unique_ptr<Bootstrap> find_bootstrap();
 
 }  // namespace rollcall::bootstrap

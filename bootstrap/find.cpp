@@ -1,9 +1,14 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sodium.h>
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 
 #include <rollcall/error.hpp>
@@ -128,6 +133,16 @@ void take_out_of_environment() {
 /// The process that has joined. If it looks again, that is an error and not a job of one process. Its forked children may look.
 std::atomic<pid_t> joined_process = 0;
 
+/// A text that only this process has, and that every copy of the library in it can make. A forked child has another process id, and a
+/// program that this process executes has other random bytes from the kernel. They are hashed, because they also protect the stack.
+std::string mark_of_this_process() {
+    constexpr std::size_t kRandomBytes = 16;  // as AT_RANDOM promises
+    std::array<unsigned char, crypto_generichash_BYTES_MIN> hash{};
+    if (const auto* const random = reinterpret_cast<const unsigned char*>(::getauxval(AT_RANDOM)))
+        ::crypto_generichash(hash.data(), hash.size(), random, kRandomBytes, nullptr, 0);
+    return fmt::format("{}:{:02x}", ::getpid(), fmt::join(hash, ""));
+}
+
 }  // namespace
 
 Evidence evident_starter() {
@@ -144,6 +159,13 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
                     "this process has already joined its job, and can join only once: let the parts of the program share its Job, each "
                     "with a communicator of its own (Communicator::duplicate())");
     }
+    // A program and its plugins may each have a copy of the library. The copy that joined has removed the variables of the starter, so this
+    // one would be a job of one process, or would join a second time as the same rank.
+    if (const char* const mark = std::getenv(kJoinedVariable); mark && mark == mark_of_this_process()) {
+        throw Error(ErrorCode::state,
+                    "another copy of the Rollcall library in this process has already joined the job, and a process can join only once: "
+                    "link the program and all its plugins to one shared library (librollcall.so)");
+    }
     const auto [starter, told] = look_in_environment();
     if (told == Told::nothing) return std::make_unique<Alone>();
     std::unique_ptr<Bootstrap> bootstrap;
@@ -156,6 +178,7 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
         }
         bootstrap = starter->join();
         joined_process = ::getpid();
+        ::setenv(kJoinedVariable, mark_of_this_process().c_str(), 1);
     } else {
         bootstrap = std::make_unique<Alone>();
     }

@@ -199,5 +199,7 @@ inline constexpr const char* kJobVariable = "ROLLCALL_BOOTSTRAP_JOB";
 inline constexpr const char* kRankVariable = "ROLLCALL_BOOTSTRAP_RANK";
 inline constexpr const char* kSizeVariable = "ROLLCALL_BOOTSTRAP_SIZE";
 inline constexpr std::string_view kVariablePrefix = "ROLLCALL_BOOTSTRAP_";
+/// find_bootstrap() sets this variable when the process has joined. Other copies of the library in the process then find it (find.cpp).
+inline constexpr const char* kJoinedVariable = "ROLLCALL_BOOTSTRAP_JOINED";
 
 }  // namespace rollcall::bootstrap

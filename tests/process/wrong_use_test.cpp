@@ -38,6 +38,10 @@ TEST(Job, IsSharedByThePartsOfAProgram) {
     for (const int ranks : {1, 2}) expect_success(ranks, {"second_job"});
 }
 
+#ifdef ROLLCALL_TEST_LIBRARY
+TEST(Job, OfASecondCopyOfTheLibraryIsRefused) { expect_success(2, {"second_copy:" ROLLCALL_TEST_LIBRARY}); }
+#endif
+
 TEST(WrongUse, WaitAnyRefusesRequestsOfDifferentJobs) { expect_success(1, {"wait_any_of_two_jobs"}); }
 
 TEST(Job, IsSharedAlsoIfItIsEmbedded) { expect_success(1, {"shares_embedded_jobs"}); }

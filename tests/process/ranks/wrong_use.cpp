@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -262,6 +263,21 @@ ROLLCALL_SCENARIO(second_job) {
     if (last.started_by() == "alone") return;
     const Error error = expect_error(ErrorCode::state, "a job after the end", [] { Job another; });
     check(says(error, "already") && !says(error, "find_bootstrap"), "it says '{}'", error.what());
+}
+
+// A plugin that brings its own copy of the library is refused, and is no job of one process. Word: the path of the library.
+ROLLCALL_SCENARIO(second_copy) {
+    void* const copy = ::dlopen(scene.word(0, "").c_str(), RTLD_NOW | RTLD_LOCAL);
+    check(copy != nullptr, "the library cannot be loaded");
+    const auto init = reinterpret_cast<decltype(&rollcall_init)>(::dlsym(copy, "rollcall_init"));
+    const auto last_error = reinterpret_cast<decltype(&rollcall_last_error)>(::dlsym(copy, "rollcall_last_error"));
+    check(init != nullptr && init != &rollcall_init && last_error != nullptr, "there is no second copy");
+    rollcall_job* job = nullptr;
+    const rollcall_status status = init(&job);
+    const std::string why = last_error();
+    check(status == ROLLCALL_STATE && why.find("another copy") != std::string::npos, "the second copy's job: {} '{}'",
+          rollcall_status_name(status), why);
+    scene.world.barrier();
 }
 
 // Each rank names itself as the root, so that no rank that sends finds one that receives. Words: algorithm, operation, and "end" if that

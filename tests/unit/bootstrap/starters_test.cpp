@@ -163,6 +163,12 @@ TEST_F(Starters, OneTaskIsAlone) {
     }
 }
 
+TEST_F(Starters, AProcessWhoseParentHasJoinedIsAlone) {
+    ::setenv(kJoinedVariable, "1:00", 1);
+    EXPECT_EQ(find_bootstrap()->place().size, 1);
+    ::unsetenv(kJoinedVariable);
+}
+
 TEST_F(Starters, TheInnermostWinsOfOneProcessToo) {
     const Environment hydra = {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}};
     const Environment mpirun = {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "1625620481"}};

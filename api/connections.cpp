@@ -17,6 +17,7 @@
 #include "bootstrap/rendezvous/rendezvous.hpp"
 #include "foundation/log.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/units.hpp"
 
 namespace rollcall {
 namespace {
@@ -84,12 +85,10 @@ std::string name_of_job(const runtime::Process& process, std::string_view given)
 
 /// The settings by which all ranks must carry out a call in the same way.
 std::string settings_in_common(const Settings& settings) {
-    std::string all = settings.landing_bytes > 0 ? "ROLLCALL_LANDING_BYTES>0" : "ROLLCALL_LANDING_BYTES=0";
-    for (const SettingRow& row : describe(settings)) {
-        bool is_common = row.variable == "ROLLCALL_DECOUPLE" || row.variable == "ROLLCALL_SEGMENT_BYTES";
-        for (const auto& kind : kOperationNames) is_common |= row.variable == kind.setting;
-        if (is_common) all += fmt::format(" {}={}", row.variable, row.value);
-    }
+    std::string all = fmt::format("ROLLCALL_LANDING_BYTES{} ROLLCALL_SEGMENT_BYTES={} ROLLCALL_DECOUPLE={}",
+                                  settings.landing_bytes > 0 ? ">0" : "=0", format_bytes(settings.segment_bytes), settings.decouple);
+    for (const OperationName& operation : kOperationNames)
+        if (!operation.setting.empty()) all += fmt::format(" {}={}", operation.setting, settings.algorithms[index_of(operation.kind)]);
     return all;
 }
 
@@ -145,6 +144,9 @@ void end_connection(runtime::Process* connection, int exceptions_before) noexcep
 /// Meets the other job on rank 0: the introduction of this job, what to do while waiting, the deadline.
 struct ROLLCALL_HIDDEN Intercommunicator::Meeting {
     std::function<JobMeeting(const JobIntroduction&, const Meanwhile&, Timeout)> meet;
+
+    /// The settings of the job, as they were when it was made.
+    static const Settings& settings_of(const Communicator& communicator) { return communicator.checked().process->settings(); }
 };
 
 Intercommunicator Intercommunicator::join(const Communicator& communicator, bool listens, const ConnectOptions& options,
@@ -188,7 +190,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
     settings.warnings.clear();
     // While a call waits in the job, no other thread would drive this lane.
     settings.progress = ProgressMode::thread;
-    bootstrap::RendezvousOptions rendezvous = bootstrap::rendezvous_options();
+    bootstrap::RendezvousOptions rendezvous = bootstrap::rendezvous_options(settings);
     rendezvous.port = 0;  // the job may have taken the one of the setting
     rendezvous.port_advice.clear();
     if (meeting) rendezvous.key = meeting->key();
@@ -252,10 +254,10 @@ Listener::Listener(const Communicator& communicator, const ListenOptions& option
     Implementation& here = *implementation_;
     here.communicator = communicator.duplicate();
     Outcome::of(here.communicator, fmt::format("Listener on {}", communicator.name()), [&](Outcome&) {
-        const Settings settings = Settings::from_environment();
         check_name_of_job(options.job_name);
         here.job_name = options.job_name;
-        here.listener = std::make_unique<bootstrap::JobListener>(settings.net, options.port);
+        here.listener =
+            std::make_unique<bootstrap::JobListener>(Intercommunicator::Meeting::settings_of(here.communicator).net, options.port);
         here.invitation = here.listener->invitation();
     });
 }

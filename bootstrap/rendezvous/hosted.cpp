@@ -15,7 +15,6 @@
 #include "bootstrap/rendezvous/service.hpp"
 #include "foundation/host_name.hpp"
 #include "foundation/log.hpp"
-#include "foundation/settings.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -64,9 +63,10 @@ class HostedRoots {
 }  // namespace
 
 std::string host_root() {
-    const RendezvousOptions options = rendezvous_options();
+    const auto settings = Settings::from_environment();
+    const RendezvousOptions options = rendezvous_options(settings);
     // This process may never join a job itself, and still other processes connect to it.
-    start_log(Settings::from_environment().log);
+    start_log(settings.log);
     Descriptor listener = listen_at(*SocketAddress::parse(address_in_use(options.net), options.port), options.port_advice);
     const SocketAddress bound = SocketAddress::of(listener.get());
     const Invitation invitation{bound.address(), bound.port(), Key::random()};

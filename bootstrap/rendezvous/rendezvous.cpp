@@ -384,8 +384,9 @@ void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
     }
 }
 
-RendezvousOptions rendezvous_options() {
-    const auto settings = Settings::from_environment();
+RendezvousOptions rendezvous_options() { return rendezvous_options(Settings::from_environment()); }
+
+RendezvousOptions rendezvous_options(const Settings& settings) {
     RendezvousOptions options;
     options.join_timeout = settings.launch_timeout ? Timeout(settings.launch_timeout) : kForever;
     options.net = settings.net;

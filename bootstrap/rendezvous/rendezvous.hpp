@@ -17,6 +17,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/rendezvous/invitation.hpp"
+#include "foundation/settings.hpp"
 
 namespace rollcall::bootstrap {
 
@@ -47,7 +48,8 @@ struct RendezvousOptions {
 };
 
 /// Returns the options that the settings give: ROLLCALL_LAUNCH_TIMEOUT, ROLLCALL_NET, ROLLCALL_PORT, ROLLCALL_HEARTBEAT, ROLLCALL_SILENCE.
-/// Throws Error{invalid_setting}.
+RendezvousOptions rendezvous_options(const Settings& settings);
+/// Does the same with the settings of the environment. Throws Error{invalid_setting}.
 RendezvousOptions rendezvous_options();
 
 /// The rules for threads are those of Bootstrap. Any thread may call abort() at any time. The process that leads its host has one thread

@@ -3,6 +3,7 @@
 /// `connects`, the job "client". The second word is the file by which the invitation is handed over.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -79,6 +80,7 @@ void check_ended(const Intercommunicator& between) {
 
 // Third word: a seed.
 ROLLCALL_SCENARIO(two_jobs_exchange) {
+    ::setenv("ROLLCALL_HEARTBEET", "a misspelt setting", 1);  // A job reads its settings once, when it is made.
     const Intercommunicator between = connected(scene, scene.world);
     check(between.name() == "server+client", "it is called {}", between.name());
     check(between.remote_world_rank(0) == (listens(scene) ? scene.size : 0), "rank 0 there is {}", between.remote_world_rank(0));

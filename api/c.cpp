@@ -217,6 +217,7 @@ rollcall_status rollcall_finalize(rollcall_job* job) {
 
 void rollcall_abort(rollcall_job* job, int code, const char* why) {
     if (job) guarded([&] { job->job.abort(code, why ? why : ""); });
+    if (why) std::fprintf(stderr, "rollcall: this process ends with code %d: %s\n", rollcall::failure_code(code), why);
     std::_Exit(rollcall::failure_code(code));
 }
 

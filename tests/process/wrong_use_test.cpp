@@ -78,7 +78,9 @@ TEST(WrongUse, AnAbortIsAFailureWhateverItsCode) {
         EXPECT_EQ(ended.code, expected) << "code " << code << "\n" << ended.out << ended.error;
         EXPECT_TRUE(has(ended.error, "enough"));
     }
-    EXPECT_EQ(run_ranks(2, {"aborts_with:512:c"}).code, 255);
+    const Ended without_a_job = run_ranks(2, {"aborts_with:512:c"});
+    EXPECT_EQ(without_a_job.code, 255);
+    EXPECT_TRUE(has(without_a_job.error, "this process ends with code 255: enough")) << without_a_job.error;
 }
 
 TEST(WrongUse, AJobThatIsEndedIsTheSubjectOfItsSentence) {

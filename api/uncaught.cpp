@@ -1,10 +1,14 @@
 #include "api/uncaught.hpp"
 
-#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
@@ -16,21 +20,51 @@ namespace {
 
 constexpr int kCode = 128 + SIGABRT;  // as a shell reports it
 
-std::atomic<runtime::Process*> told = nullptr;
+/// The jobs of this process that have not ended.
+struct JobsToTell {
+    std::mutex mutex;
+    std::vector<runtime::Process*> jobs;  ///< In the order in which they were joined.
+
+    static JobsToTell& get() {
+        static auto& told = *new JobsToTell;  // an exception may end the program while static objects are destroyed
+        return told;
+    }
+    /// Takes all jobs, so that each is told once.
+    std::vector<runtime::Process*> take() {
+        std::unique_lock lock(mutex, std::try_to_lock);
+        // A forked child may have a lock that was held by another thread of its parent.
+        for (int i = 0; i < 100 && !lock; ++i) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            (void)lock.try_lock();
+        }
+        return lock ? std::exchange(jobs, {}) : std::vector<runtime::Process*>();
+    }
+};
+
 std::terminate_handler before = nullptr;
 
-void tell_others() noexcept {
-    runtime::Process* const process = told.exchange(nullptr);
-    if (!process || process->forked() || !std::current_exception()) return;
+/// Returns what the other ranks are told of the exception that ends this program. Empty: nothing.
+std::string reason_of_the_end() {
     try {
         std::rethrow_exception(std::current_exception());
     } catch (const Error& error) {
-        if (error.failed_rank() < 0) process->bootstrap().abort(kCode, printable(fmt::format("uncaught exception: {}", error.what())));
+        return error.failed_rank() < 0 ? printable(fmt::format("uncaught exception: {}", error.what())) : std::string();
     } catch (const std::exception& error) {
-        process->bootstrap().abort(kCode, printable(fmt::format("uncaught exception: {}", error.what())));
+        return printable(fmt::format("uncaught exception: {}", error.what()));
     } catch (...) {
-        process->bootstrap().abort(kCode, "uncaught exception");
+        return "uncaught exception";
     }
+}
+
+void tell_others() noexcept {
+    if (!std::current_exception()) return;
+    const std::vector<runtime::Process*> jobs = JobsToTell::get().take();
+    if (jobs.empty()) return;
+    const std::string why = reason_of_the_end();
+    if (why.empty()) return;
+    // The last job comes first: the first one may be of a launcher, which then ends this process.
+    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job)
+        if (!(*job)->forked()) (*job)->bootstrap().abort(kCode, why);
 }
 
 [[noreturn]] void end() {
@@ -44,12 +78,16 @@ void tell_others() noexcept {
 void tell_job_of_uncaught(runtime::Process& process) {
     static std::once_flag once;
     std::call_once(once, [] { before = std::set_terminate(&end); });
-    told = &process;
+    JobsToTell& told = JobsToTell::get();
+    const std::lock_guard lock(told.mutex);
+    told.jobs.push_back(&process);
 }
 
 void forget_job_of_uncaught(runtime::Process& process) {
-    runtime::Process* expected = &process;
-    told.compare_exchange_strong(expected, nullptr);
+    if (process.forked()) return;  // the lock may have been held by a thread that a forked child does not have
+    JobsToTell& told = JobsToTell::get();
+    const std::lock_guard lock(told.mutex);
+    std::erase(told.jobs, &process);
 }
 
 }  // namespace rollcall

@@ -7,8 +7,8 @@
 namespace rollcall {
 
 /// From now on, when an uncaught exception ends this program, the other ranks of this process's job are told why. Then the program ends as
-/// it would without this function (std::terminate). An exception that reports another rank's death is not told, because the other ranks
-/// know of that death. Any thread.
+/// it would without this function (std::terminate). A process may have several jobs, and the ranks of all of them are told. An exception
+/// that reports another rank's death is not told, because the other ranks know of that death. Any thread.
 void tell_job_of_uncaught(runtime::Process& process);
 
 /// Call it before the process of a job is destroyed.

@@ -217,9 +217,11 @@ TEST(Deaths, ByAnExceptionAreNotHiddenByACommunicatorThatStays) {
 }
 
 TEST(Deaths, ByAnExceptionThatNobodyCatchesAreToldWithIt) {
-    const Ended ended = run_ranks(3, {"uncaught:1"});
-    EXPECT_EQ(ended.code, 128 + SIGABRT) << ended.out << ended.error;
-    EXPECT_TRUE(has(ended.error, "aborted the job with code 134: uncaught exception: a wheel fell off")) << ended.error;
+    for (const char* scenario : {"uncaught:1", "uncaught:1:later"}) {
+        const Ended ended = run_ranks(3, {scenario});
+        EXPECT_EQ(ended.code, 128 + SIGABRT) << ended.out << ended.error;
+        EXPECT_TRUE(has(ended.error, "aborted the job with code 134: uncaught exception: a wheel fell off")) << ended.error;
+    }
 }
 
 TEST(Deaths, ByAbort) {

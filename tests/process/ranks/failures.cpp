@@ -374,8 +374,13 @@ ROLLCALL_SCENARIO(killed) {
     scene.world.receive<int>(scene.number(0, 0));
 }
 
-// The program of one rank ends by an exception. The others wait for that rank.
+// The program of one rank ends by an exception. The others wait for that rank. Second word, "later": there was another job meanwhile.
 ROLLCALL_SCENARIO(uncaught) {
+    if (scene.word(1) == "later") {
+        Embedding alone;
+        alone.unique_id = make_unique_id();
+        Job(alone).finalize();
+    }
     scene.world.barrier();
     const auto careless = [&]() noexcept {
         if (scene.rank == scene.number(0, 0)) lose_a_wheel();

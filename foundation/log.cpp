@@ -21,13 +21,12 @@ void start_log(const std::string& level) {
     static std::mutex making;
     const std::lock_guard lock(making);
     if (library_log()) return;
-    static auto& kept = *new std::shared_ptr<spdlog::logger>(spdlog::get("rollcall"));
-    if (!kept) {
-        kept = spdlog::stderr_logger_mt("rollcall");
-        kept->set_pattern("rollcall %P %l: %v");
-        kept->set_level(spdlog::level::from_str(level));
-    }
-    logger_made.store(kept.get(), std::memory_order_release);
+    // It is not in spdlog's registry. The program may use spdlog, too: what it sets for all loggers does not change this one, and its
+    // loggers may have the same name.
+    auto& logger = *new spdlog::logger("rollcall", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger.set_pattern("rollcall %P %l: %v");
+    logger.set_level(spdlog::level::from_str(level));
+    logger_made.store(&logger, std::memory_order_release);
 }
 
 }  // namespace rollcall::inline foundation

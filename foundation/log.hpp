@@ -11,10 +11,9 @@
 namespace rollcall::inline foundation {
 
 /// Creates the logger "rollcall" with this level (ROLLCALL_LOG), unless it exists. It writes to standard error. Messages of the library
-/// before this call are dropped. The default logger belongs to the program and is not changed. Thread-safe.
+/// before this call are dropped. This logger is not in spdlog's registry, which belongs to the program. Thread-safe.
 void start_log(const std::string& level);
-/// That logger, or null before start_log(). It is never destroyed, because jobs may end in destructors of static objects. (spdlog's list of
-/// loggers may be gone by then.) Thread-safe.
+/// That logger, or null before start_log(). It is never destroyed, because jobs may end in destructors of static objects. Thread-safe.
 spdlog::logger* library_log() noexcept;
 
 using LogLevel = spdlog::level::level_enum;

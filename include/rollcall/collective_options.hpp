@@ -16,7 +16,7 @@ struct CallRecord;
 struct CollectiveOptions {
     /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation (ROLLCALL_BROADCAST, ...), which is
     /// `auto` by default. An algorithm that cannot do this call throws Error{invalid_argument} if it is named here; if a setting names it,
-    /// `auto` is used instead.
+    /// `auto` is used instead. The text need only live until the function returns.
     std::string_view algorithm = {};
     /// The size of a piece in bytes, for algorithms that forward data in pieces; others ignore it. 0: the data is forwarded whole. No
     /// value: the setting ROLLCALL_SEGMENT_BYTES. While that setting has its default value, `auto` may choose the size itself. Some

@@ -74,7 +74,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Communicator& operator=(Communicator&&) noexcept;
     /// \}
 
-    /// False if this is a null communicator, such as split() gives to a rank without a colour. Any other call on it throws Error{state}.
+    /// False if this is a null communicator, such as split() gives to a rank without a color. Any other call on it throws Error{state}.
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
     /// The rank of this process in this communicator, from 0 to size() - 1.
     int rank() const;
@@ -364,10 +364,10 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// no such operation, with the names of all, or if it cannot have this size.
     std::string explain(std::string_view operation, std::uint64_t bytes = 0, const CollectiveOptions& options = {}) const;
 
-    /// Makes one communicator for each colour, of the ranks that give this colour. They are ordered by key, and by rank where keys are
+    /// Makes one communicator for each color, of the ranks that give this color. They are ordered by key, and by rank where keys are
     /// equal. Collective. `color` is 0 or more, else Error{invalid_argument}; a rank that gives kNoColor gets a null communicator.
     Communicator split(int color, int key) const;
-    static constexpr int kNoColor = -1;  ///< The colour of ranks that get no communicator from split().
+    static constexpr int kNoColor = -1;  ///< The color of ranks that get no communicator from split().
     /// Makes one communicator for each host, of the ranks on that host, in their present order. Collective.
     Communicator split_by_host() const;
     /// Makes a communicator of the listed ranks, in the order of the list. Collective: all ranks of this communicator call it with the same

@@ -35,7 +35,8 @@ class ROLLCALL_EXPORT Error : public std::runtime_error {
 
     /// What kind of failure it is.
     ErrorCode code() const noexcept { return code_; }
-    /// The rank in the world communicator that caused the failure, or -1 if no single rank did.
+    /// The rank in the world communicator that caused the failure, or -1 if no single rank did. If the call was over a connection of two
+    /// jobs, it is a rank in the world of that connection (listener.hpp).
     int failed_rank() const noexcept { return failed_rank_; }
 
   private:

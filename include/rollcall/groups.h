@@ -48,14 +48,14 @@ rollcall_status rollcall_intercommunicator_local(const rollcall_intercommunicato
 rollcall_status rollcall_intercommunicator_merge(const rollcall_intercommunicator* between, rollcall_communicator** result);
 /** Ends the connection of two jobs. Collective over both. Later calls that communicate over it fail with ROLLCALL_STATE. Errors:
  * ROLLCALL_STATE if operations are under way (then nothing has changed) or if both groups are of one job, ROLLCALL_TIMEOUT,
- * ROLLCALL_PEER_FAILED, and the failure of a call over it of which no call has told, such as ROLLCALL_MISMATCH. */
+ * ROLLCALL_PEER_FAILED, and a failure over it that no earlier call has reported, such as ROLLCALL_MISMATCH. */
 rollcall_status rollcall_intercommunicator_disconnect(const rollcall_intercommunicator* between);
 
 /** A place where other jobs can connect; listener.hpp describes it. */
 typedef struct rollcall_listener rollcall_listener;
 
 /** Begins to listen on rank 0 of the communicator, at this port (0: any). Collective. `job_name` is what errors call this job, on rank 0;
- * NULL: an identifier of its starter. */
+ * NULL: an identifier of its starter. The text need only live until the call returns. */
 rollcall_status rollcall_listener_create(const rollcall_communicator* communicator, const char* job_name, uint16_t port,
                                          rollcall_listener** result);
 /** Frees the handle, and ends the listening. NULL is allowed. */
@@ -66,7 +66,7 @@ const char* rollcall_listener_invitation(const rollcall_listener* listener);
 /** Waits until another job connects. Collective over the communicator. */
 rollcall_status rollcall_listener_accept(const rollcall_listener* listener, int64_t timeout, rollcall_intercommunicator** result);
 /** Connects the communicator's ranks with the job that gave the invitation, which calls rollcall_listener_accept(). Collective.
- * `invitation` and `job_name`, which may be NULL, are looked at on rank 0 only. */
+ * `invitation` and `job_name`, which may be NULL, are looked at on rank 0 only, and need only live until the call returns. */
 rollcall_status rollcall_intercommunicator_connect(const rollcall_communicator* communicator, const char* invitation, const char* job_name,
                                                    int64_t timeout, rollcall_intercommunicator** result);
 

@@ -23,7 +23,7 @@ namespace rollcall {
 /// How a job is connected with another one (listener.hpp).
 struct ConnectOptions {
     /// The name of this job in error messages, at most 64 characters. Empty: an identifier that its starter made. It is looked at on rank 0
-    /// only.
+    /// only, and need only live until the call returns.
     std::string_view job_name = {};
     /// How long the jobs may take to meet. No value: the setting ROLLCALL_TIMEOUT. Then all ranks come together as at the start of a job,
     /// with the deadline ROLLCALL_LAUNCH_TIMEOUT.
@@ -81,7 +81,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     ///
     /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way (then nothing has changed), or if
     /// both groups are of one job; Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT; Error{peer_failed} at once if a
-    /// rank has died; and the failure of an earlier call of which nothing has told, as Job::finalize() does. Then the connection is closed.
+    /// rank has died; and, as Job::finalize() does, a failure that has not been reported yet. Then the connection is closed.
     void disconnect() const;
 
     // --- point to point: with ranks of the other group ---------------------------------------------------------------

@@ -28,14 +28,20 @@ struct ProgressStatistics {
 };
 
 /// The membership of this process in its job. The constructor joins the job for which this process was started; the destructor leaves it. A
-/// process that no launcher started is a job of one rank. Settings come from the environment (`rollcall info` lists them).
+/// process that no launcher started is a job of one rank. The constructor reads the settings from the environment (`rollcall info` lists
+/// them); later changes of the environment have no effect on the job.
 ///
 /// Construction and finalize() are collective over the job: all ranks must call them.
 ///
-/// A Job changes two things in its process. The constructor takes the variables of the starter out of the environment (unsetenv()), and the
-/// transport `ofi` sets one of libfabric (setenv()). While it runs, no other thread may call getenv() or change the environment. And an
-/// exception that leaves main() or a thread ends the whole job: the first Job installs a handler by std::set_terminate(), which tells the
-/// other ranks and then calls the handler that was there before.
+/// Threads: any thread may construct, finalize or destroy a Job, and call its functions, but one thread at a time may finalize or destroy a
+/// Job or move and destroy what it gave. Calls of other threads must have ended before finalize() or the destructor. abort() may be called
+/// at any time. One thread at a time uses progress_descriptor() and prepare_to_sleep().
+///
+/// A Job changes two things in its process. The constructor takes the variables of the starter out of the environment (unsetenv()), leaves
+/// a mark there by which other copies of the library in this process find that it has joined, and the transport `ofi` sets a variable of
+/// libfabric (setenv()). While it runs, no other thread may call getenv() or change the environment. And an exception that leaves main() or
+/// a thread ends the whole job: the first Job installs a handler by std::set_terminate(), which tells the other ranks of all jobs of this
+/// process and then calls the handler that was there before.
 ///
 /// Communicators, requests, plans, queues and Memory may outlive the Job. Once the job has ended, their calls that communicate throw
 /// Error{state}.
@@ -46,15 +52,18 @@ class ROLLCALL_EXPORT Job {
   public:
     /// Joins the job for which this process was started. Throws Error{bootstrap, transport, invalid_setting}; Error{timeout}, which names
     /// the missing ranks, if not all ranks have come within ROLLCALL_LAUNCH_TIMEOUT; Error{peer_failed} if a rank dies before all have
-    /// come; and Error{state} if this process has joined that job before, and has left it.
+    /// come; and Error{state} if this process has joined that job before, and has left it, or if another copy of the library has joined it.
     ///
     /// Several parts of a program (a library, and the program that uses it) may each have a Job. The second and later ones share the job
     /// that the process has joined, also one that was joined by an Embedding; of several jobs, the first one that has not ended. Each has a
     /// world() of its own, a duplicate of the first one, so their messages and operations do not mix. Construction of such a Job is a
-    /// collective operation on the world() of the first Job: all ranks construct their Jobs in the same order. The last Job that is
-    /// finalized or destroyed ends the job. finalize() of an earlier one only ends its own part: it does not wait, and checks nothing. So
-    /// each part waits for its requests before. What it leaves under way keeps the last one from ending the job. The error names the
-    /// communicator of a receive or a collective operation. If other threads join by an Embedding at this moment, this waits for them.
+    /// collective operation on the world() of the first Job: all ranks construct their Jobs in the same order. If other threads join by an
+    /// Embedding at this moment, this waits for them.
+    ///
+    /// On each rank the last Job that is finalized or destroyed ends the job. finalize() of an earlier one only ends its own part: it does
+    /// not wait, and checks nothing, so the order of the parts does not matter. Each part waits for its requests before. What it leaves
+    /// under way keeps the last one from ending the job, and the error names the communicator of a receive or a collective operation. A Job
+    /// must not be constructed on one rank while the last Job of another rank is being finalized, because these two calls do not match.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout} and Error{peer_failed} as above.
@@ -88,7 +97,7 @@ class ROLLCALL_EXPORT Job {
 
     // --- time ---------------------------------------------------------------------------------------------------------
     // Each host has a clock of its own (CLOCK_MONOTONIC). *Job time* is the clock of rank 0. Ranks on the host of rank 0 know job time from
-    // the start. Ranks on other hosts estimate it once the clocks have been synchronised; until then their job time is their own clock.
+    // the start. Ranks on other hosts estimate it once the clocks have been synchronized; until then their job time is their own clock.
     // All times are in nanoseconds. Any thread may ask for them.
 
     /// Measures how the clock of each host differs from the clock of rank 0, and how it drifts. Collective: it counts as an operation of
@@ -105,7 +114,7 @@ class ROLLCALL_EXPORT Job {
     ///
     /// Throws Error{invalid_argument} if the window is not above 0, and the errors of collective operations.
     Nanoseconds synchronize_clocks(std::chrono::nanoseconds window = kClockWindow);
-    /// The default window. A plan uses it when it must synchronise the clocks of its ranks (see Plan).
+    /// The default window. A plan uses it when it must synchronize the clocks of its ranks (see Plan).
     static constexpr std::chrono::nanoseconds kClockWindow = std::chrono::milliseconds(30);
 
     /// The job time now.
@@ -123,12 +132,13 @@ class ROLLCALL_EXPORT Job {
     ///
     /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} at once if a rank has died,
     /// even if an earlier call has already reported that death. Throws Error{mismatch, timeout, ...} if data was not delivered that an
-    /// earlier call had handed over (CollectiveOptions::until_delivered), or if calls did not match, and no call of this rank has told so.
-    /// The end of each connection to another job is a part of this call (Intercommunicator::disconnect()). If it fails, its error is
+    /// earlier call had handed over (CollectiveOptions::until_delivered), or if calls did not match, and no call on this rank has reported
+    /// it. The end of each connection to another job is a part of this call (Intercommunicator::disconnect()). If it fails, its error is
     /// thrown after the job has been left in good order. The job is left in all these cases.
     void finalize();
     /// Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255, because an
-    /// exit status could not carry it or because it would look like success. Whatever started the job prints `why`.
+    /// exit status could not carry it or because it would look like success. Whatever started the job prints `why`. Ends the process as
+    /// _Exit() does, without destructors and without writing what stdio has buffered: flush your own output first.
     [[noreturn]] void abort(int code, std::string_view why);
 
     // --- progress -----------------------------------------------------------------------------------------------------
@@ -145,7 +155,8 @@ class ROLLCALL_EXPORT Job {
     /// Asks whether the event loop may sleep on progress_descriptor(). False: something has arrived, or an operation has ended since the
     /// last call of this function, so test the requests again before sleeping.
     bool prepare_to_sleep();
-    /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume.
+    /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume. All
+    /// Jobs that share the job count together, so a part of the program resumes only what it has paused.
     void pause_background();
     /// Ends one pause_background(). Throws Error{state} if there is none.
     void resume_background();

@@ -35,7 +35,7 @@ namespace rollcall {
 
 /// How a Listener waits.
 struct ListenOptions {
-    /// The name of this job in error messages, as in ConnectOptions.
+    /// The name of this job in error messages, as in ConnectOptions. It need only live until the constructor returns.
     std::string_view job_name = {};
     /// The port on which rank 0 listens; 0: any. The setting ROLLCALL_NET decides on which network interface.
     std::uint16_t port = 0;
@@ -43,6 +43,9 @@ struct ListenOptions {
 
 /// A handle to a place where other jobs can connect to the ranks of a communicator. Copies refer to the same place. A default-constructed
 /// handle is null. Rank 0 of the communicator listens as long as it has a handle.
+///
+/// Threads: any thread may use a Listener. accept() is a collective call: one thread at a time on each rank makes it. Several Listeners on
+/// one communicator may accept at the same time, because each has a duplicate of it.
 class ROLLCALL_EXPORT Listener {
   public:
     /// \{

@@ -1,5 +1,5 @@
 /// \file
-/// Memory that the runtime gives to a program, from which other ranks can read where the data stands.
+/// Memory that the runtime gives to a program, and that other ranks can read in place.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,8 @@ namespace rollcall {
 /// failures are the same with any memory.
 ///
 /// Use it like any other memory, also in calls on several communicators at a time. Destroy it only when no call uses it. A child that the
-/// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES.
+/// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES. Any thread may
+/// destroy or move it; one thread at a time may use the same object.
 class ROLLCALL_EXPORT Memory {
   public:
     /// No memory.

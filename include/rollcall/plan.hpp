@@ -27,7 +27,8 @@ enum class Predictor : std::uint8_t {
 
 /// How a plan is carried out. All ranks must give the same algorithm and segment size; the deadline and the predictor may differ.
 struct PlanOptions {
-    /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation, which is `auto` by default.
+    /// A name or alias that `rollcall info --algorithms` lists. Empty: the setting of the operation, which is `auto` by default. The text
+    /// need only live until the plan is made.
     std::string_view algorithm = {};
     /// The size of a piece in bytes, as in CollectiveOptions.
     std::optional<std::uint64_t> segment_bytes = {};
@@ -40,8 +41,8 @@ struct PlanOptions {
 /// The times of one call on this rank, in nanoseconds.
 ///
 /// If the communicator is on one host, they are times of CLOCK_MONOTONIC. If it is on several hosts, they are times of the clock that its
-/// ranks have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were synchronised, the
-/// clock of rank 0 of the communicator. If clocks were never synchronised, they are times of this host's clock.
+/// ranks have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were synchronized, the
+/// clock of rank 0 of the communicator. If clocks were never synchronized, they are times of this host's clock.
 struct CallRecord {
     Nanoseconds arrival = 0;     ///< When this rank called the operation.
     Nanoseconds first_data = 0;  ///< When data of another rank first arrived; 0 if none did.
@@ -70,7 +71,7 @@ struct CallRecord {
 /// makes a new prediction. Algorithms that decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and
 /// the sorted trees), may use the first one only.
 ///
-/// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronises the
+/// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronizes the
 /// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.
 ///
 /// Buffers: all buffers must stay in place as long as the plan. The plan may write result buffers from begin() on (without begin(): from

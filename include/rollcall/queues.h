@@ -35,8 +35,8 @@ rollcall_status rollcall_queue_create(const rollcall_communicator* communicator,
 rollcall_status rollcall_queue_add(rollcall_queue* queue, rollcall_request** request, uint64_t context);
 /** The number of requests in the queue, done or not. Returns 0 if the queue is NULL. */
 size_t rollcall_queue_size(const rollcall_queue* queue);
-/** Waits for the next request that ends. The setting ROLLCALL_TIMEOUT limits the time, unless all requests have deadlines of their own. If
- * none ends in time, the status is ROLLCALL_TIMEOUT, and nothing is abandoned. The status is ROLLCALL_STATE if the queue is empty. */
+/** Waits for the next request that ends. The environment variable ROLLCALL_TIMEOUT limits the time, unless all requests have deadlines of
+ * their own. If none ends in time, nothing is abandoned, and the status is ROLLCALL_TIMEOUT. It is ROLLCALL_STATE if the queue is empty. */
 rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* completion);
 /** Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
  * what rollcall_queue_next() does. */

@@ -15,7 +15,10 @@
  *   - Sizes are in bytes, times in nanoseconds. A structure begins with its size, which tells the version of the header (docs/c.md).
  *   - A function that returns rollcall_status reports a failure by it; rollcall_last_error() has the sentence. No exception leaves a
  *     function. A null pointer that is not said to be allowed is ROLLCALL_INVALID_ARGUMENT.
- *   - `timeout` is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER.
+ *   - `timeout`, also in options, is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER. With 0 a
+ *     call does only what can be done at once. Another negative value is ROLLCALL_INVALID_ARGUMENT. Where a collective call has no timeout
+ *     (split, create, duplicate, merge, the plan_ functions, finalize), the environment variable ROLLCALL_TIMEOUT limits it.
+ *   - A text that is passed to a call need only live until the call returns.
  *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
  *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
  *     the same request or plan.
@@ -24,8 +27,8 @@
  *     handles may outlive the job: once it has ended, calls that communicate fail with ROLLCALL_STATE, and all other functions still work.
  *     A communicator may be freed before its requests, plans and queues. The last handle to a connection between two jobs waits for both
  *     jobs when it is freed (groups.h).
- *   - Each function behaves as the C++ function of the same name, where more is said: communicator.hpp, request.hpp, plan.hpp, job.hpp,
- *     completion_queue.hpp.
+ *   - Each function behaves as the C++ function that corresponds to it, where more is said: communicator.hpp, request.hpp, plan.hpp,
+ *     job.hpp, completion_queue.hpp. Most have the same name; docs/c.md lists those that have not.
  */
 #ifndef ROLLCALL_ROLLCALL_H
 #define ROLLCALL_ROLLCALL_H
@@ -48,7 +51,7 @@ typedef enum rollcall_status {
     ROLLCALL_MISMATCH = 3,         /**< ranks gave different operations, roots or sizes at one place in the sequence of calls */
     ROLLCALL_TRUNCATED = 4,        /**< a message was longer than the buffer it was received into */
     ROLLCALL_PEER_FAILED = 5,      /**< a rank died or became unreachable: rollcall_failed_rank() */
-    ROLLCALL_TIMEOUT = 6,          /**< a deadline passed */
+    ROLLCALL_TIMEOUT = 6,          /**< a deadline passed (as a timeout, give ROLLCALL_DEFAULT_TIMEOUT and not this status) */
     ROLLCALL_BOOTSTRAP = 7,        /**< the processes of the job could not find each other */
     ROLLCALL_TRANSPORT = 8,        /**< the network layer failed */
     ROLLCALL_STATE = 9,            /**< the call is not allowed in this state */
@@ -64,17 +67,18 @@ typedef struct rollcall_request rollcall_request;
 /** A collective operation that the program repeats; see plan.hpp. */
 typedef struct rollcall_plan rollcall_plan;
 
-/** As a timeout: the deadline that the setting ROLLCALL_TIMEOUT gives to all calls. By default there is none. */
+/** As a timeout: the deadline that the environment variable ROLLCALL_TIMEOUT gives to all calls. By default there is none. */
 #define ROLLCALL_DEFAULT_TIMEOUT INT64_C(-1)
 /** As a timeout: wait as long as it takes. */
 #define ROLLCALL_FOREVER INT64_MAX
-/** The colour of ranks that get no communicator from rollcall_split(). */
+/** The color of ranks that get no communicator from rollcall_split(). */
 #define ROLLCALL_NO_COLOR (-1)
 
 /** A sentence that says why the most recent failed call of this thread failed. The text, of at most 2047 bytes, is valid until the next
  * failure in this thread. It is empty if no call of this thread has failed. */
 const char* rollcall_last_error(void);
-/** The rank in the world communicator that caused that failure, or -1 if no single rank did. */
+/** The rank in the world communicator that caused that failure, or -1 if no single rank did. After a call over a connection of two jobs, it
+ * is a rank in the world of that connection (listener.hpp). */
 int rollcall_failed_rank(void);
 /** The name of a status in lower case, such as "peer_failed". */
 const char* rollcall_status_name(rollcall_status status);
@@ -83,7 +87,8 @@ const char* rollcall_status_name(rollcall_status status);
 
 /** Joins the job for which this process was started. A process that no launcher started is a job of one rank. On failure `*job` is NULL.
  * Collective. Several parts of a program may each call it: the second and later ones share the job of the process, each with a world
- * communicator of its own. All ranks call it for their parts in the same order, and the last rollcall_finalize() ends the job. */
+ * communicator of its own. All ranks call it for their parts in the same order, and the last rollcall_finalize() ends the job. No rank may
+ * call it while the last rollcall_finalize() of another rank is under way, because these two calls do not match. */
 rollcall_status rollcall_init(rollcall_job** job);
 
 /** The size of a unique id. */
@@ -105,10 +110,12 @@ typedef int (*rollcall_allgather_function)(void* context, const void* mine, size
 rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int size, rollcall_allgather_function allgather, void* context);
 
 /** Waits for all ranks, closes the connections and frees the job, even if it fails. There is one exception: if an operation is still under
- * way on this rank, and in a forked child, the status is ROLLCALL_STATE and the job stays as it was. Collective. */
+ * way on this rank, and in a forked child, the status is ROLLCALL_STATE and the job stays as it was. Collective. While other parts of the
+ * program share the job, it only ends this part: it does not wait, and checks nothing. */
 rollcall_status rollcall_finalize(rollcall_job* job);
 /** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
- * by whatever started the job, and may be NULL. If `job` is NULL only this process ends. */
+ * by whatever started the job, and may be NULL. If `job` is NULL, only this process ends, and prints `why` to standard error. Ends the
+ * process as _Exit() does, without writing what stdio has buffered: flush your own output first. */
 void rollcall_abort(rollcall_job* job, int code, const char* why) __attribute__((noreturn));
 /** What started this process, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_started_by(const rollcall_job* job);
@@ -137,7 +144,8 @@ int rollcall_progress_descriptor(const rollcall_job* job);
  * there is a background thread, also that of a connection to another job, the arrival of a message does not count, only what ends. The
  * deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
-/** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. */
+/** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. All parts of a
+ * program that share the job count together, so a part resumes only what it has paused. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
 /** Ends one rollcall_pause_background(). ROLLCALL_STATE: there is none. */
 rollcall_status rollcall_resume_background(rollcall_job* job);
@@ -170,7 +178,7 @@ const char* rollcall_name(const rollcall_communicator* communicator);
 /** The rank that `rank` of this communicator has in the world communicator. */
 rollcall_status rollcall_world_rank(const rollcall_communicator* communicator, int rank, int* world_rank);
 
-/** Makes one communicator for each colour (0 or more), of the ranks that give this colour, ordered by key, and by rank where keys are
+/** Makes one communicator for each color (0 or more), of the ranks that give this color, ordered by key, and by rank where keys are
  * equal. A rank that gives ROLLCALL_NO_COLOR gets NULL. Collective. */
 rollcall_status rollcall_split(const rollcall_communicator* communicator, int color, int key, rollcall_communicator** result);
 /** Makes one communicator for each host, of the ranks on that host. Collective. */
@@ -228,7 +236,7 @@ typedef struct rollcall_collective_options {
     size_t size;           /**< sizeof(rollcall_collective_options) */
     const char* algorithm; /**< a name of `rollcall info --algorithms`; NULL: the setting of the operation, ROLLCALL_BROADCAST and so on */
     int64_t segment_bytes; /**< size of a piece where data is forwarded in pieces; 0: whole; -1: the setting ROLLCALL_SEGMENT_BYTES */
-    int64_t timeout;       /**< counts from the call */
+    int64_t timeout;       /**< ROLLCALL_DEFAULT_TIMEOUT, ROLLCALL_FOREVER, or nanoseconds from the call */
     rollcall_call_record* record; /**< filled when a blocking call succeeds; may be NULL */
     int until_delivered;          /**< 1: a call that only sends ends when its data has left this rank; see collective_options.hpp */
 } rollcall_collective_options;

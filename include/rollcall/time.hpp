@@ -11,8 +11,8 @@ namespace rollcall {
 /// such times.
 using Nanoseconds = std::int64_t;
 
-/// How long a call may take. With 0 it does only what can be done at once. A value below 0 throws Error{invalid_argument}. A call that is
-/// given none takes the setting ROLLCALL_TIMEOUT; by default there is no deadline.
+/// How long a call may take. With 0 it does only what can be done at once. A value below 0 throws Error{invalid_argument}. If a call is
+/// given no timeout, the environment variable ROLLCALL_TIMEOUT applies; by default there is no deadline.
 using Timeout = std::chrono::nanoseconds;
 
 /// No deadline: the call waits as long as it takes.

@@ -50,11 +50,7 @@ endif()
 run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}/tests/consumer" -B "${SCRATCH}/cmake" "-DCMAKE_PREFIX_PATH=${prefix}"
     "-DCMAKE_C_COMPILER=${C}" "-DCMAKE_CXX_COMPILER=${CXX}")
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/cmake")
-if(EXISTS "${prefix}/${LIBDIR}/librollcall.so")
-  run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}/tests/consumer" -B "${SCRATCH}/c" "-DCMAKE_PREFIX_PATH=${prefix}"
-      "-DCMAKE_C_COMPILER=${C}" -DCONSUMER_IS_C_ONLY=ON)
-  run("${CMAKE_COMMAND}" --build "${SCRATCH}/c")
-endif()
+run("${SCRATCH}/cmake/consumer_cpp17")
 
 set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
 set(beginning "c++ -std=c++20 -o solver solver.cpp ")

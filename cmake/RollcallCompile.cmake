@@ -4,6 +4,10 @@ option(ROLLCALL_WERROR "Treat warnings as errors" OFF)
 
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
+  # What is installed also finds a UCX or a libfabric that is outside the system's directories.
+  set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+endif()
 
 add_library(rollcall_compile INTERFACE)
 # In a unity build several sources are compiled as one. There a name of one source may shadow a name of another.

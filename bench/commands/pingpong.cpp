@@ -74,6 +74,18 @@ bool go_on(const Communicator& world, bool decision) {
     return decision;
 }
 
+/// One round trip of data that belongs to the key. In between, rank 0 has other data.
+void go_there_and_back(const Communicator& world, std::vector<std::byte>& data, std::uint64_t key) {
+    const bool begins = world.rank() == 0;
+    if (begins) {
+        fill(data, key);
+        world.send(data.data(), data.size(), 1, kTag);
+    }
+    poison(data, key);
+    world.receive(data.data(), data.size(), begins ? 1 : 0, kTag);
+    if (!begins) world.send(data.data(), data.size(), 0, kTag);
+}
+
 /// Measures inside the job. The data is checked in a separate round trip before the timed ones.
 Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint64_t iterations) {
     const Communicator& world = job.world();
@@ -83,11 +95,7 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
         if (world.rank() < kRanks) {
             const std::uint64_t key = bench::key_of({bytes, 1});
             std::vector<std::byte> data(bytes);
-            if (world.rank() == 0)
-                fill(data, key);
-            else
-                poison(data, key);
-            round_trips(world, data, 1);
+            go_there_and_back(world, data, key);
             if (const auto wrong = find_wrong(data, key))
                 job.abort(1, fmt::format("pingpong of {} bytes gave a wrong result: byte {} on rank {} is not what was sent", bytes, *wrong,
                                          world.rank()));

@@ -208,7 +208,7 @@ A round takes 0.001 to 1 units. All searches get the same reductions in turn. It
 
 Times are processor times. run_time is the median, mean_time the mean, and over_segment_tree the mean of a search divided
 by that of segment_tree. csv and json also have the mean numbers of transfers and of rounds in which something happens,
-and memory_bytes, the memory that a search needs for each process and segment. With all defaults this takes hours, nearly
+and memory_bytes, all the memory that a search needs. With all defaults this takes hours, nearly
 all of them for linear and pairing_heap at 256 and 512 processes; --iterations 5 takes minutes.)");
     command->callback([words] { run(*words); });
 }

@@ -23,7 +23,6 @@ std::string wrong_clocks(std::uint64_t salt, int hosts = kHosts) {
     }
     return text;
 }
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
 std::string agree(const char* window = "30") { return std::string("clocks:") + kBound + ":" + window; }
 

@@ -6,13 +6,12 @@ namespace rollcall::test {
 namespace {
 
 std::string times(int count) { return std::to_string(std::max(1, count / kSlower)); }
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
 class Collectives : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Collectives, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
 
 TEST_P(Collectives, BackToBack) {
-    const std::string seed_word = std::to_string(seed() % 1'000'000'000);
+    const std::string seed_word = a_seed();
     expect_success(GetParam(), {"describes_itself", "storm:" + times(400) + ":" + seed_word, "barriers:" + times(200), "started",
                                 "many_started", "storm:" + times(100) + ":" + seed_word + ":2000"});
 }
@@ -21,7 +20,7 @@ TEST_P(Collectives, Communicators) {
 }
 // By messages, because through node memory nothing begins without its caller.
 TEST_P(Collectives, BeginEarlyOnTenCommunicatorsThatComeAndGo) {
-    expect_success(GetParam(), {fmt::format("parts_on_many_communicators:{}:{}", kSlower > 1 ? 1 : 4, seed() % 1'000'000'000)},
+    expect_success(GetParam(), {fmt::format("parts_on_many_communicators:{}:{}", kSlower > 1 ? 1 : 4, a_seed())},
                    with({"ROLLCALL_NODE_MEMORY=no"}));
 }
 TEST_P(Collectives, FromFourThreads) { expect_success(GetParam(), {"threads:4:" + times(60)}); }
@@ -52,7 +51,7 @@ TEST_P(Barriers, HoldEverybodyAndPublishWhatWasWritten) {
         expect_success(ranks, {"barriers:" + times(60), "barriers_publish:" + times(60), "started", "splits"}, with_it());
 }
 TEST_P(Barriers, AmongEverythingElse) {
-    expect_success(4, {"soak:" + std::to_string(seed() % 1'000'000'000) + ":300", "recreate:" + times(50)}, with_it());
+    expect_success(4, {"soak:" + a_seed() + ":300", "recreate:" + times(50)}, with_it());
     expect_success(3, {"many_communicators:10", "barriers:20"}, with_it({"ROLLCALL_BOARD_SLOTS=5"}));
 }
 TEST_P(Barriers, WakeSleepers) {
@@ -106,7 +105,7 @@ TEST(Settings, ChooseTheAlgorithm) {
 TEST(Settings, ZeroLandingIsTheBlockingModel) {
     for (const char* budget : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=30000"}) {
         expect_success(3, {"storm:200:9:500", "started", "splits"}, with({budget}));
-        const std::string shorter = fmt::format(":{}:256", seed() % 1'000'000'000);
+        const std::string shorter = fmt::format(":{}:256", a_seed());
         expect_success(3, for_all_algorithms("calls", shorter, kByMessages), with({budget}));
     }
 }

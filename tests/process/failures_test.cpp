@@ -13,8 +13,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
 // The bound for "within a second" on a busy machine under a sanitizer. Only a hang, or a transport's own timeout (20 s and more), takes
 // longer.
 constexpr int kToldWithinMilliseconds = 10'000;

@@ -6,8 +6,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
 class UnderWay : public testing::TestWithParam<std::string> {};
 // The error says what is under way, and how many collective operations and messages that is.
 INSTANTIATE_TEST_SUITE_P(AtTheEnd, UnderWay,

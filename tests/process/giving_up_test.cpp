@@ -10,8 +10,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
 // A large message then waits at its sender.
 const std::string kNoLanding = "ROLLCALL_LANDING_BYTES=1Mi";
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -30,6 +31,11 @@ struct JobOptions {
     std::string limit = "120s";  ///< The launcher ends the job after this. No good job comes near it.
     Words starter = {};          ///< Replaces `rollcall run ...`. It must pass its environment on.
 };
+
+/// A seed for the random numbers of a scenario, as one of its words.
+inline std::string a_seed() { return std::to_string(seed() % 1'000'000'000); }
+/// A job whose ranks have these variables, too.
+inline JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
 
 /// Runs `rollcall run -n ranks <ranks program> scenarios...` and waits for its end. For every job, it expects that afterwards no process of
 /// the job and no new entry of this user in /dev/shm is left. Any thread may call it.

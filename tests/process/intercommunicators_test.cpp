@@ -8,8 +8,6 @@
 namespace rollcall::test {
 namespace {
 
-std::string a_seed() { return std::to_string(seed() % 1'000'000'000); }
-
 class Intercommunicators : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Intercommunicators, testing::ValuesIn(kSanitized ? std::vector<int>{3, 5} : std::vector<int>{2, 3, 5, 8}),
                          testing::PrintToStringParamName());

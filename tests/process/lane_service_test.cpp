@@ -8,8 +8,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
 class Service : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(BesideCalls, Service, testing::Values("receive", "send", "broadcast"),
                          [](const auto& tested) { return tested.param; });

@@ -11,8 +11,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
 // Otherwise ranks that have a core each copy most data twice.
 constexpr const char* kSingleCopy = "ROLLCALL_SINGLE_COPY=always";
 

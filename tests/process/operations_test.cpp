@@ -5,9 +5,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
-std::string a_seed() { return std::to_string(seed() % 1'000'000'000); }
 /// For "plans" under a setting: short data and long data, in three iterations, which have all forms of a call.
 std::string few_plans(int greatest_sleep = 300) { return fmt::format(":3:{}:{}:few", a_seed(), greatest_sleep); }
 

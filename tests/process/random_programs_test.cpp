@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(In, RandomPrograms, testing::ValuesIn(kConfigurations),
 TEST_P(RandomPrograms, GiveRightResults) {
     const Configuration& configuration = GetParam();
     expect_success(configuration.ranks,
-                   {fmt::format("random_program:{}:{}:{}", seed() % 1'000'000'000, kMilliseconds, configuration.threads)},
+                   {fmt::format("random_program:{}:{}:{}", a_seed(), kMilliseconds, configuration.threads)},
                    {.environment = configuration.environment, .launcher = {}});
 }
 
@@ -108,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(In, EarlyEnds, testing::ValuesIn(only({"LittleLanding",
 
 TEST_P(EarlyEnds, WhileCallsAreUnderWay) {
     const Configuration& configuration = GetParam();
-    expect_success(configuration.ranks, {fmt::format("random_program_with_an_early_end:{}:{}", seed() % 1'000'000'000, kSteps)},
+    expect_success(configuration.ranks, {fmt::format("random_program_with_an_early_end:{}:{}", a_seed(), kSteps)},
                    {.environment = configuration.environment, .launcher = {}});
 }
 

@@ -35,7 +35,7 @@ Words calls(const std::string& scenario, const std::string& rest = "") {
 bool is_left_out(int ranks) { return kSanitized && ranks == 8; }
 
 TEST(SeveralNodes, GiveRightResults) {
-    const std::string number = ":" + std::to_string(seed() % 1'000'000'000);
+    const std::string number = ":" + a_seed();
     for (const auto& [ranks, of_node] : {std::pair(6, 4), std::pair(8, 3), std::pair(4, 2)}) {
         if (is_left_out(ranks)) continue;
         expect_success(ranks, calls("calls", number), on_nodes(of_node));
@@ -67,7 +67,7 @@ TEST(SeveralNodes, WithPlans) {
 
 // Communicators within nodes, across them, and with other ranks in another order.
 TEST(SeveralNodes, AmongEverythingElse) {
-    const std::string number = std::to_string(seed() % 1'000'000'000);
+    const std::string number = a_seed();
     expect_success(5, {"splits", "created", "soak:" + number + (kSlower > 1 ? ":50" : ":400")}, on_nodes(2));
     expect_success(6, {"storm:" + std::string(kSlower > 1 ? "20:" : "200:") + number, "many_communicators:5"},
                    on_nodes(3, {"ROLLCALL_SPIN=0"}));
@@ -100,7 +100,7 @@ JobOptions by_two_levels(int of_node, Words environment = {}) {
 
 // In random groups. Where these are on one node, the setting does not count.
 TEST(SeveralNodes, GroupsExchangeBlocks) {
-    const std::string number = std::to_string(seed() % 1'000'000'000), scenario = "allgathers_between_groups:";
+    const std::string number = a_seed(), scenario = "allgathers_between_groups:";
     for (const auto& [ranks, of_node] : {std::pair(5, 2), std::pair(8, 3), std::pair(6, 4)}) {
         if (is_left_out(ranks)) continue;
         expect_success(ranks, {scenario + (kSanitized ? "1:" : "3:") + number}, by_two_levels(of_node));
@@ -113,7 +113,7 @@ TEST(SeveralNodes, GroupsExchangeBlocks) {
 
 // All operations between groups.
 TEST(SeveralNodes, GroupsExchangeEverything) {
-    const std::string scenario = "intercommunicators:1:" + std::to_string(seed() % 1'000'000'000);
+    const std::string scenario = "intercommunicators:1:" + a_seed();
     expect_success(is_left_out(8) ? 6 : 8, {scenario}, by_two_levels(3));
     if (!kSanitized) expect_success(5, {scenario}, by_two_levels(3, {"ROLLCALL_PROGRESS=host", "ROLLCALL_DECOUPLE=no"}));
     // What has no room in node memory goes by messages.

@@ -86,7 +86,7 @@ TEST(SharedMemory, ThatIsTooSmallIsToldWithWhatIsNeeded) {
 // All ranks have the limit, or one of them, or those of one node. 100 MiB (ulimit counts 512 bytes) is enough for what the transports make,
 // and too little for the memory of two ranks.
 TEST(SharedMemory, IsReplacedByMessagesWhereARankMayNotMakeItsFile) {
-    const std::string number = std::to_string(seed() % 1'000'000'000);
+    const std::string number = a_seed();
     const Words scenarios = {"storm:20:" + number, "exchanges", "calls:allreduce:ring:" + number};
     const auto all = transport::transport_catalogue();
     for (const char* const transport : {"ucx", "ofi"}) {

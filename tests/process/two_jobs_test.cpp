@@ -39,9 +39,6 @@ void expect_good(const Two& both, int listening, int connecting) {
     }
 }
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-std::string a_seed() { return std::to_string(seed() % 1'000'000'000); }
-
 TEST(TwoJobs, ExchangeAllData) {
     expect_good(run_two(2, 3, "two_jobs_exchange", a_seed()), 2, 3);
     if (kSanitized) return;

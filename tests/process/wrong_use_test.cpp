@@ -8,8 +8,6 @@
 namespace rollcall::test {
 namespace {
 
-JobOptions with(Words environment) { return {.environment = std::move(environment), .launcher = {}}; }
-
 JobOptions within(std::string limit, Words environment = {}) {
     JobOptions options;
     options.environment = std::move(environment);

@@ -22,6 +22,7 @@ OfiTransport::OfiTransport(const TransportOptions& options)
     if (network_ && network_->descriptor() >= 0) sleep_.watch(network_->descriptor());
     busy_.reserve(peers_.size());  // so that note_work() needs no memory
     pumped_.reserve(peers_.size());
+    gaps_.reserve(peers_.size());
     board_is_open_ = network_ && network_->open_board(home_.board(), board_);
 }
 
@@ -53,6 +54,8 @@ unsigned OfiTransport::progress() {
         if (endpoint) happened += take_events(*endpoint);
     if (last_reads_) [[unlikely]]
         end_last_reads();
+    if (!gaps_.empty()) [[unlikely]]
+        see_to_gaps();
     if (!busy_.empty()) happened += pump();
     if (!failures_.empty()) happened += tell_failures();
     if (requests_.has_to_tell()) happened += requests_.tell();
@@ -144,9 +147,9 @@ std::byte* OfiTransport::peer_board(int peer) {
 
 bool OfiTransport::arm() {
     if (requests_.has_to_tell() || !failures_.empty()) return false;
-    // No descriptor reports room for messages that could not leave, events of a network without a descriptor, and sometimes that a read
-    // can go on (tcp;ofi_rxm): the sleep must be short.
-    sleep_.set_poll(!busy_.empty() || requests_.network_uses_memory() || (network_ && network_->descriptor() < 0));
+    // No descriptor reports room for messages that could not leave, events of a network without a descriptor, that a packet is late, and
+    // sometimes that a read can go on (tcp;ofi_rxm): the sleep must be short.
+    sleep_.set_poll(!busy_.empty() || !gaps_.empty() || requests_.network_uses_memory() || (network_ && network_->descriptor() < 0));
     if (network_ && (network_->look() || (network_->descriptor() >= 0 && !network_->may_wait()))) return false;
     if (!shared_memory_) return true;
     asleep_ = true;
@@ -235,7 +238,7 @@ unsigned OfiTransport::take_events(Endpoint& endpoint) {
     for (Event event; completions.next(event); ++happened) {
         if (!event.packet) continue;  // a peer has written on the board
         if (event.packet->incoming) {
-            if (!event.failed) take(std::span<const std::byte>(event.packet->bytes, event.size));
+            if (!event.failed) take(std::span<const std::byte>(event.packet->bytes, event.size), endpoint);
         } else {
             Peer& peer = peers_[index(event.packet->peer)];
             peer.stream.arrived();
@@ -251,22 +254,67 @@ unsigned OfiTransport::take_events(Endpoint& endpoint) {
     return happened;
 }
 
-void OfiTransport::take(std::span<const std::byte> packet) {
+void OfiTransport::take(std::span<const std::byte> packet, const Endpoint& endpoint) {
     Parsed parsed;
     if (!parsed.parse(packet)) return;
     const int source = parsed.prefix.source;
     if (source < 0 || source >= options_.size) return;
     Peer& sender = peers_[index(source)];
     if (sender.gone) return;
-    if (parsed.prefix.number != sender.next_number++) [[unlikely]] {
-        // The next packets do not fit either.
-        if (std::exchange(sender.lacks_packets, true)) return;
-        // The sender may wait for an answer. It is told, if there is room for the word.
-        say(source, Kind::check, {2, 0});
-        lose(source, "libfabric lost messages from it, as it does when a connection ends");
-        return;
+    if (!sender.order.take(parsed.prefix.number)) [[unlikely]]
+        return take_early(packet, parsed, endpoint);
+    deliver(parsed);
+    if (sender.order.has_early()) [[unlikely]]
+        take_those_that_follow(sender);
+}
+
+void OfiTransport::take_early(std::span<const std::byte> packet, const Parsed& parsed, const Endpoint& endpoint) {
+    const int source = parsed.prefix.source;
+    PacketOrder& order = peers_[index(source)].order;
+    const bool had_early = order.has_early();
+    if (completes_in_order(endpoint.info()) || !order.keep(parsed.prefix.number, packet)) return lose_packets_of(source);
+    if (!had_early && std::ranges::find(gaps_, source) == gaps_.end()) gaps_.push_back(source);
+    // Each of two ranks may miss a packet of the other one, and ask. What is asked twice is answered twice, which does not matter.
+    if (parsed.prefix.kind == Kind::check) handle(parsed);
+}
+
+void OfiTransport::take_those_that_follow(Peer& sender) {
+    while (!sender.gone) {
+        const std::vector<std::byte> packet = sender.order.next_early();
+        Parsed parsed;
+        if (!parsed.parse(packet)) return;
+        deliver(parsed);
     }
+}
+
+void OfiTransport::see_to_gaps() {
+    const auto now = std::chrono::steady_clock::now();
+    for (std::size_t i = 0; i < gaps_.size();) {
+        const int rank = gaps_[i];
+        Peer& peer = peers_[index(rank)];
+        if (peer.gone) peer.order.forget();
+        const bool is_open = peer.order.has_early();
+        const PacketOrder::Doubt doubt = is_open ? peer.order.look(now) : PacketOrder::Doubt::wait;
+        if (doubt == PacketOrder::Doubt::ask) say(rank, Kind::check, {1, 0});
+        if (doubt == PacketOrder::Doubt::lost) lose_packets_of(rank);
+        if (is_open && doubt != PacketOrder::Doubt::lost)
+            ++i;
+        else
+            gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+}
+
+void OfiTransport::lose_packets_of(int peer) {
+    // The next packets do not fit either.
+    if (std::exchange(peers_[index(peer)].lacks_packets, true)) return;
+    // The sender may wait for an answer. It is told, if there is room for the word.
+    say(peer, Kind::check, {2, 0});
+    lose(peer, "libfabric lost messages from it, as it does when a connection ends");
+}
+
+void OfiTransport::deliver(const Parsed& parsed) {
     if (parsed.prefix.kind != Kind::lent) return handle(parsed);
+    const int source = parsed.prefix.source;
     if (Peer* const from = open(source)) from->read_lent(parsed.numbers, source, [&](const Parsed& lent) { handle(lent); });
 }
 
@@ -293,6 +341,7 @@ void OfiTransport::handle(const Parsed& parsed) {
             return;
         case Kind::lent: return;
         case Kind::check:
+            if (numbers.which == 0) peers_[index(prefix.source)].order.note_answer();
             if (numbers.which == 1) say(prefix.source, Kind::check, {});
             if (numbers.which == 2) lose(prefix.source, "it says that libfabric lost messages that this rank had sent to it");
             return;

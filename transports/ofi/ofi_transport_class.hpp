@@ -83,9 +83,18 @@ class OfiTransport final : public Transport {
     unsigned pump();
     unsigned pump(Peer& peer) noexcept;  ///< As Stream::pump().
     unsigned take_events(Endpoint& endpoint);
-    /// Handles a packet that came in. A malformed packet is ignored.
-    void take(std::span<const std::byte> packet);
+    /// Handles a packet that came in through the endpoint. A malformed packet is ignored.
+    void take(std::span<const std::byte> packet, const Endpoint& endpoint);
+    /// Keeps a packet that came before its turn, or finds that packets are lost.
+    void take_early(std::span<const std::byte> packet, const Parsed& parsed, const Endpoint& endpoint);
+    /// Handles the packets that came early and are next now.
+    void take_those_that_follow(Peer& sender);
+    /// Handles the next packet of its sender.
+    void deliver(const Parsed& parsed);
     void handle(const Parsed& parsed);
+    /// Finds out whether packets that have not come although later ones have are lost.
+    void see_to_gaps();
+    void lose_packets_of(int peer);
     /// The receiver has granted a buffer for a large message. Exposed data stays in `offered_` until the receiver has read it.
     void push(int peer, const Numbers& grant, bool may_read);
     /// The sender has exposed the data of a fetch.
@@ -130,6 +139,7 @@ class OfiTransport final : public Transport {
     Numbered fetches_;
     std::vector<int> busy_;  ///< The peers for which something waits.
     std::vector<int> pumped_;
+    std::vector<int> gaps_;  ///< The peers of which packets have come early.
     std::vector<Failure> failures_;
     bool asleep_ = false;
     /// The network does not work any more, and its last reads may go on until then.

@@ -15,6 +15,7 @@
 
 #include "transports/address_parts.hpp"
 #include "transports/ofi/neighbour.hpp"
+#include "transports/ofi/packet_order.hpp"
 #include "transports/ofi/stream.hpp"
 #include "transports/transport.hpp"
 
@@ -32,9 +33,9 @@ struct Peer {
     std::unique_ptr<Neighbour> neighbour;  ///< Null: the peer is reached over the network.
     std::optional<Exposed> board;          ///< Where its board can be written over the network.
     bool gone = false;
-    bool is_busy = false;           ///< Something waits to leave.
-    bool lacks_packets = false;     ///< The numbers of its packets had a gap.
-    std::uint16_t next_number = 0;  ///< Prefix::number of the next packet that it sends.
+    bool is_busy = false;        ///< Something waits to leave.
+    bool lacks_packets = false;  ///< Packets of it were lost.
+    PacketOrder order;           ///< By Prefix::number.
 
     std::span<const std::byte> part_of_address(int number) const { return part(address, number); }
     Door door() const {

@@ -118,6 +118,11 @@ bool reads_end(const fi_info& info) {
     return provider != "tcp" && provider != "net";
 }
 
+bool completes_in_order(const fi_info& info) {
+    const std::string_view provider = info.fabric_attr->prov_name;
+    return provider == kSharedMemory || provider == "tcp" || provider == "tcp;ofi_rxm" || provider.starts_with("net");
+}
+
 bool has_descriptor(const fi_info& info) {
     const std::string_view provider = info.fabric_attr->prov_name;
     // psm2 and psm3 have no thread that makes progress unless somebody waits in libfabric, so nothing rings their descriptor.

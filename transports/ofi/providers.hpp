@@ -32,6 +32,9 @@ bool reads_alone(const fi_info& info);
 /// Whether a read of memory that is not registered any more ends. Libfabric's own tcp (without ofi_rxm) goes on to send what the read has
 /// asked for, although the process may use the memory for something else.
 bool reads_end(const fi_info& info);
+/// Whether the provider reports the packets of a peer in the order in which they were sent, so that a gap shows at once that some are lost.
+/// That is so where they have all gone over one stream or through one queue. Others promise it for no packets, or only for short ones.
+bool completes_in_order(const fi_info& info);
 /// Whether a thread can sleep on the provider's event descriptor. Shared memory has none, and that of `net` is always readable.
 bool has_descriptor(const fi_info& info);
 

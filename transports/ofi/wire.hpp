@@ -33,7 +33,7 @@ struct Prefix {
     Kind kind = Kind::message;
     std::uint8_t header_size = 0;
     /// Counts the packets from this sender to this receiver, from 0, modulo 65536. Libfabric drops what was injected, without a word, when
-    /// a connection ends, and connects again for the next packet (tcp;ofi_rxm). So the receiver looks for gaps.
+    /// a connection ends, and connects again for the next packet (tcp;ofi_rxm). So the receiver looks for gaps (PacketOrder).
     std::uint16_t number = 0;
     std::int32_t source = -1;  ///< The rank of the sender.
 };

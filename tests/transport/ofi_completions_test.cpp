@@ -58,23 +58,47 @@ Answer event_of(void* context, std::uint64_t flags) {
     return answer;
 }
 
+/// What an event queue answers, in this order: 0 is an error, and other numbers are results of fi_eq_read. Then there is nothing.
+std::deque<ssize_t> events;
+
+ssize_t read_event(fid_eq*, uint32_t*, void*, size_t, uint64_t) {
+    if (events.empty()) return -FI_EAGAIN;
+    if (events.front() == 0) return -FI_EAVAIL;
+    const ssize_t result = events.front();
+    events.pop_front();
+    return result;
+}
+ssize_t read_event_error(fid_eq*, fi_eq_err_entry* into, uint64_t) {
+    events.pop_front();
+    into->err = FI_EIO;
+    return sizeof *into;
+}
+const char* say_event_error(fid_eq*, int, const void*, char*, size_t) { return "as the event says"; }
+
 class OfiCompletions : public testing::Test {
   protected:
     OfiCompletions() {
         answers.clear();
+        events.clear();
+        of_events_.read = read_event;
+        of_events_.readerr = read_event_error;
+        of_events_.strerror = say_event_error;
+        event_queue.ops = &of_events_;
         functions_.read = read_answer;
         functions_.readerr = read_error;
         functions_.strerror = say_error;
-        queue_.ops = &functions_;
-        completions.open(&queue_, "carrier_pigeon");
+        queue.ops = &functions_;
+        completions.open(&queue, "carrier_pigeon");
         incoming.incoming = true;
     }
     Completions completions;
     Packet outgoing{}, incoming{};
+    fid_cq queue{};
+    fid_eq event_queue{};
 
   private:
     fi_ops_cq functions_{};
-    fid_cq queue_{};
+    fi_ops_eq of_events_{};
 };
 
 TEST_F(OfiCompletions, AreHandedOut) {
@@ -124,6 +148,27 @@ TEST_F(OfiCompletions, GoOnAfterAnErrorOfNoPacket) {
     EXPECT_TRUE(has(why, "(as it was told)")) << why;
     ASSERT_TRUE(completions.look());
     EXPECT_TRUE(completions.next(event));
+}
+
+// As efa reports them.
+TEST_F(OfiCompletions, TakeAnErrorOfNoOperationForTrouble) {
+    events = {0};
+    EXPECT_FALSE(completions.look()) << "this provider has no event queue";
+    completions.open(&queue, "carrier_pigeon", &event_queue);
+    answers = {event_of(&outgoing, FI_SEND)};
+    Event event{};
+    ASSERT_TRUE(completions.look());
+    ASSERT_TRUE(completions.next(event));
+    EXPECT_FALSE(completions.is_troubled()) << "events of packets come first";
+    ASSERT_TRUE(completions.look());
+    EXPECT_FALSE(completions.next(event));
+    EXPECT_FALSE(completions.has_lost_events());
+    const std::string why = completions.take_trouble();
+    EXPECT_TRUE(has(why, "the provider carrier_pigeon reports an error, and does not say of which peer")) << why;
+    EXPECT_TRUE(has(why, "(as the event says)")) << why;
+    events = {sizeof(fi_eq_entry), -FI_EINTR};
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(completions.look()) << "an event that is no error";
+    EXPECT_TRUE(events.empty());
 }
 
 TEST_F(OfiCompletions, TakeACancelledPacketOfNobodyForTrouble) {

@@ -30,10 +30,11 @@ class Completions {
     /// them (FI_RM_ENABLED); a provider that does neither reports an overrun.
     static constexpr std::size_t kPlaces = 1024;
 
-    /// Reads this queue from now on. `provider`: its name.
-    void open(fid_cq* queue, std::string provider) {
+    /// Reads this queue from now on. `provider`: its name. `events`: where it reports errors that belong to no operation, or null.
+    void open(fid_cq* queue, std::string provider, fid_eq* events = nullptr) {
         queue_ = queue;
         provider_ = std::move(provider);
+        events_of_no_operation_ = events;
     }
     /// Asks the provider for events, unless some have not been handed out. Returns true if there are some, or if there is trouble.
     bool look();
@@ -57,8 +58,12 @@ class Completions {
 
   private:
     void take_error();
+    void take_error_of_no_operation();
+    /// Notes an error that names no peer. `why`: what libfabric says.
+    void note_error(std::string_view why);
 
     fid_cq* queue_ = nullptr;
+    fid_eq* events_of_no_operation_ = nullptr;
     std::string provider_;
     std::array<Event, 32> events_;  ///< Of these, the events from `first_` to `last_` have not been handed out.
     std::size_t first_ = 0, last_ = 0;

@@ -84,12 +84,16 @@ void Endpoint::open() {
     } else if (fi_control(&queue_->fid, FI_GETWAIT, &descriptor_) != 0) {
         descriptor_ = -1;
     }
-    completions_.open(queue_, provider());
+    fi_eq_attr events{};
+    events.wait_obj = FI_WAIT_NONE;
+    if (needs_event_queue(*info_)) check(*info_, "making the event queue", fi_eq_open(fabric_, &events, &events_, nullptr));
+    completions_.open(queue_, provider(), events_);
 
     if (can_be_told) tell_to_send_at_once();
     check(*info_, "making an endpoint", fi_endpoint(domain_, info_.get(), &endpoint_, nullptr));
     check(*info_, "giving the endpoint its table of addresses", fi_ep_bind(endpoint_, &addresses_->fid, 0));
     check(*info_, "giving the endpoint its completion queue", fi_ep_bind(endpoint_, &queue_->fid, FI_TRANSMIT | FI_RECV));
+    if (events_) check(*info_, "giving the endpoint its event queue", fi_ep_bind(endpoint_, &events_->fid, 0));
     check(*info_, "enabling the endpoint", fi_enable(endpoint_));
     longest_injected_ = std::min(info_->tx_attr->inject_size, kLongestInjected);
     const char* const registering = "registering memory for messages";
@@ -105,6 +109,7 @@ void Endpoint::close() noexcept {
     drop_registrations_of_endpoint();
     end(endpoint_);
     end(queue_);
+    end(events_);
     end(addresses_);
     registrations_.clear();
     end(domain_);

@@ -148,6 +148,7 @@ class Endpoint {
     fid_domain* domain_ = nullptr;
     fid_av* addresses_ = nullptr;
     fid_cq* queue_ = nullptr;
+    fid_eq* events_ = nullptr;  ///< Null: the provider needs none.
     fid_ep* endpoint_ = nullptr;
     std::vector<Registration> registrations_;
     std::uint64_t last_key_ = 0;

@@ -123,6 +123,10 @@ bool completes_in_order(const fi_info& info) {
     return provider == kSharedMemory || provider == "tcp" || provider == "tcp;ofi_rxm" || provider.starts_with("net");
 }
 
+bool needs_event_queue(const fi_info& info) {
+    return std::string_view(info.fabric_attr->prov_name).starts_with("efa");  // efa_base_ep_write_eq_error() calls abort()
+}
+
 bool has_descriptor(const fi_info& info) {
     const std::string_view provider = info.fabric_attr->prov_name;
     // psm2 and psm3 have no thread that makes progress unless somebody waits in libfabric, so nothing rings their descriptor.

@@ -35,6 +35,8 @@ bool reads_end(const fi_info& info);
 /// Whether the provider reports the packets of a peer in the order in which they were sent, so that a gap shows at once that some are lost.
 /// That is so where they have all gone over one stream or through one queue. Others promise it for no packets, or only for short ones.
 bool completes_in_order(const fi_info& info);
+/// Whether the provider ends the process where an error belongs to no operation, unless the endpoint has an event queue.
+bool needs_event_queue(const fi_info& info);
 /// Whether a thread can sleep on the provider's event descriptor. Shared memory has none, and that of `net` is always readable.
 bool has_descriptor(const fi_info& info);
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include <rdma/fi_domain.h>
@@ -44,6 +46,9 @@ class Registrations {
 
     std::uint64_t refused = 0;  ///< The access (FI_READ, ...) for which nothing is registered.
     int made = 0, bound = 0, enabled = 0, ended = 0;
+    bool endpoint_closes = true;       ///< Whether the provider closes endpoints at all.
+    int closed = 0, not_closed = 0;    ///< Endpoints that hold no registrations, and those that were to be closed all the same.
+    std::map<fid*, fid*> endpoint_of;  ///< Of the registrations that are bound.
 
   private:
     static int open_domain(fid_fabric* fabric, fi_info* info, fid_domain** domain, void* context) {
@@ -70,8 +75,14 @@ class Registrations {
         (*registration)->fid.ops = &self->of_registration_;
         return 0;
     }
-    static int bind(fid*, fid* endpoint, uint64_t) {
+    static int bind(fid* registration, fid* endpoint, uint64_t) {
         EXPECT_EQ(endpoint->fclass, size_t{FI_CLASS_EP});
+        self->endpoint_of[registration] = endpoint;
+        if (endpoint->ops != &self->of_endpoint_) {
+            self->of_endpoint_ = *endpoint->ops;
+            self->close_endpoint_ = std::exchange(self->of_endpoint_.close, &close_endpoint);
+            endpoint->ops = &self->of_endpoint_;
+        }
         EXPECT_EQ(self->bound++, self->enabled);
         return 0;
     }
@@ -81,8 +92,19 @@ class Registrations {
         return 0;
     }
 
+    static int close_endpoint(fid* endpoint) {
+        const bool is_held = std::ranges::any_of(self->endpoint_of, [&](const auto& each) { return each.second == endpoint; });
+        if (is_held || !self->endpoint_closes) {
+            ++self->not_closed;
+            return -FI_EBUSY;
+        }
+        ++self->closed;
+        return self->close_endpoint_(endpoint);
+    }
+
     static int end(fid* registration) {
         ++self->ended;
+        self->endpoint_of.erase(registration);
         return self->end_(registration);
     }
 
@@ -91,8 +113,8 @@ class Registrations {
     fid_fabric* fabric_ = nullptr;
     decltype(fi_ops_fabric::domain) open_domain_ = nullptr;
     fi_ops_mr before_{}, instead_{};
-    fi_ops of_registration_{};
-    decltype(fi_ops::close) end_ = nullptr;
+    fi_ops of_registration_{}, of_endpoint_{};
+    decltype(fi_ops::close) end_ = nullptr, close_endpoint_ = nullptr;
 };
 Registrations* Registrations::self = nullptr;
 
@@ -178,6 +200,57 @@ TEST(OfiRegistrations, BelongToTheEndpointIfTheProviderWantsIt) {
     EXPECT_EQ(registrations.bound, registrations.made);
     EXPECT_EQ(registrations.enabled, registrations.made);
     EXPECT_TRUE(world.close());
+}
+
+// Both ranks end in the middle of a transfer: one has exposed its data.
+void end_in_a_transfer(Registrations& registrations, bool has_failed) {
+    const std::vector<std::byte> payload = pattern(1'000'000, 1);
+    std::vector<std::byte> landed(payload.size());
+    Told sent, fetched;
+    World world(way_of("ofi_tcp_reads"), 2);
+    sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), payload.size()}, Path::large, sent));
+    ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+    fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), landed.size()}, fetched));
+    const int before = registrations.bound;
+    ASSERT_TRUE(world.until(0, [&] { return registrations.bound > before; }));
+    if (has_failed) {
+        registrations.endpoint_closes = false;
+        world[0].transport->disconnect(1);
+    }
+    world[0].owned.reset();
+}
+
+TEST(OfiRegistrations, EndBeforeTheEndpointThatHoldsThem) {
+    Registrations registrations(way_of("ofi_tcp_reads"), FI_MR_ENDPOINT);
+    end_in_a_transfer(registrations, false);
+    EXPECT_EQ(registrations.not_closed, 0);
+    EXPECT_EQ(registrations.closed, 2);
+    EXPECT_TRUE(registrations.endpoint_of.empty());
+}
+
+// Otherwise the network could go on to use memory that is free.
+TEST(OfiRegistrations, OfAnEndpointThatCannotBeClosedAreLeftWithIt) {
+    Registrations registrations(way_of("ofi_tcp_reads"), FI_MR_ENDPOINT);
+    end_in_a_transfer(registrations, true);
+    EXPECT_EQ(registrations.not_closed, 2) << "each is tried once";
+    EXPECT_EQ(registrations.closed, 0);
+}
+
+// Where there are no connections, nothing is taken out of the table of addresses: that is forbidden while something is under way.
+TEST(OfiEndpoints, PartOnlyWhereThereAreConnections) {
+    EXPECT_TRUE(transport::ofi::ends_connections("tcp;ofi_rxm"));
+    EXPECT_TRUE(transport::ofi::ends_connections("verbs;ofi_rxm"));
+    for (const char* const provider : {"efa", "cxi", "psm3", "opx", "shm", "tcp"}) EXPECT_FALSE(transport::ofi::ends_connections(provider));
+}
+
+TEST(OfiProviders, ThatWouldAbortGetAnEventQueue) {
+    const auto needs_it = [](const char* provider) {
+        const transport::ofi::Info info(transport::ofi::library().dupinfo(nullptr));
+        info->fabric_attr->prov_name = ::strdup(provider);
+        return transport::ofi::needs_event_queue(*info);
+    };
+    EXPECT_TRUE(needs_it("efa"));
+    EXPECT_FALSE(needs_it("psm2"));
 }
 
 // fi_efa(7) says that its FI_PROGRESS_AUTO is an error.

@@ -276,10 +276,12 @@ void Endpoint::abandon(std::unique_ptr<Endpoint> endpoint) {
     all->push_back(std::move(endpoint));
 }
 
-void Endpoint::stop() {
+bool Endpoint::stop() {
     unposted_.clear();
     drop_registrations_of_endpoint();
-    if (endpoint_ && fi_close(&endpoint_->fid) == 0) endpoint_ = nullptr;  // otherwise close() tries again
+    if (endpoint_ && fi_close(&endpoint_->fid) != 0) return false;
+    endpoint_ = nullptr;
+    return true;
 }
 
 bool Endpoint::may_wait() {

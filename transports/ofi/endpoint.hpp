@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <rdma/fabric.h>
@@ -49,6 +50,9 @@ struct Packet {
     Slot* slot;        ///< Where the bytes are, if the receiver reads them there. Null: they are sent.
 };
 
+/// Whether the provider ends a connection when an address is removed from its table.
+inline bool ends_connections(std::string_view provider) { return provider.ends_with(";ofi_rxm"); }
+
 class Endpoint {
   public:
     enum class Sent : std::uint8_t { yes, no_room, failed };
@@ -64,17 +68,22 @@ class Endpoint {
     std::vector<std::byte> address() const;
     /// Adds the address of a peer. Returns false if the address does not belong to this provider.
     bool insert(std::span<const std::byte> address, fi_addr_t& peer);
-    /// Ends the connection to a peer, so that neither side reads memory of the other one any more. Reads that are under way fail.
+    /// Ends the connection to a peer, so that neither side reads memory of the other one any more. Reads that are under way fail. A
+    /// provider without connections ends reads when the registration ends, and forbids this while packets to the peer are under way.
     void part_from(fi_addr_t peer) {
-        if (endpoint_ && !is_abandoned_) fi_av_remove(addresses_, &peer, 1, 0);
+        if (endpoint_ && !is_abandoned_ && ends_connections(provider())) fi_av_remove(addresses_, &peer, 1, 0);
     }
     /// Closes the endpoint. The network then uses no memory of the program any more. Events of what was under way do not come. Only
-    /// give_back() and write_off() may be called after this.
-    void stop();
+    /// give_back() and write_off() may be called after this. Returns false if the provider refuses: then abandon() it. Where
+    /// holds_registrations() is true, the registrations of others must end before.
+    bool stop();
+    /// Whether the endpoint cannot be closed before what is registered with it.
+    bool holds_registrations() const { return wants(FI_MR_ENDPOINT); }
     /// Whether stop() would crash while a read of this process is under way (tcp;ofi_rxm of libfabric 1.17).
     bool must_end_reads() const { return provider() == "tcp;ofi_rxm" && info_->domain_attr->data_progress != FI_PROGRESS_AUTO; }
-    /// Takes the place of stop() where must_end_reads() is true and reads do not end. The provider moves bytes only while it is looked at,
-    /// so it uses no memory of the program if nobody does that any more. The endpoint stays until the process ends.
+    /// Takes the place of stop() where that is refused, or where must_end_reads() is true and reads do not end. Such a provider moves bytes
+    /// only while it is looked at, so it uses no memory of the program if nobody does that any more. The endpoint stays until the process
+    /// ends.
     static void abandon(std::unique_ptr<Endpoint> endpoint);
 
     /// The longest packet, in bytes. It is the same in all processes that use the provider of the same version of libfabric.
@@ -131,9 +140,8 @@ class Endpoint {
     bool wants(int mode) const { return info_->domain_attr->mr_mode & mode; }
     /// Returns 0, or the error with which the provider refuses.
     int register_memory(const void* memory, std::size_t size, std::uint64_t access, Registration& registration);
-    /// The endpoint cannot be closed before what is registered with it.
     void drop_registrations_of_endpoint() noexcept {
-        if (wants(FI_MR_ENDPOINT)) registrations_.clear();
+        if (holds_registrations()) registrations_.clear();
     }
     Exposed place_of(const void* memory, const Registration& registration) const;
     void open();

@@ -30,8 +30,8 @@ OfiTransport::~OfiTransport() {
     // A job that has failed ends in the middle of its reads.
     if (network_ && network_->must_end_reads() && reads_through(*network_)) Endpoint::abandon(std::move(network_));
     // The network must not use buffers whose registrations end with their requests.
-    for (Endpoint* endpoint : {shared_memory_.get(), network_.get()})
-        if (endpoint) endpoint->stop();
+    for (std::unique_ptr<Endpoint>* endpoint : {&network_, &shared_memory_})
+        if (*endpoint && !stop(**endpoint)) Endpoint::abandon(std::move(*endpoint));
 }
 
 std::vector<std::byte> OfiTransport::address() const {

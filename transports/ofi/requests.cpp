@@ -132,6 +132,10 @@ bool Requests::hide_from(int peer) {
     return any;
 }
 
+void Requests::end_registrations(int peer) {
+    for (Request* request = first(peer); request; request = request->next) request->registration.reset();
+}
+
 void Requests::fail(int peer) {
     // A completion may release other requests of the list, whose completions are then gone.
     const auto next = [&] {

@@ -87,6 +87,8 @@ class Requests {
     /// buffers are given back, because tcp;ofi_rxm looks at a registration only when a read begins, and goes on to send. Does nothing while
     /// this process reads data of the peer: tcp;ofi_rxm does not survive the end of a connection in the middle of such a read.
     bool hide_from(int peer);
+    /// Ends the registrations of all buffers that a transfer with the peer uses. For an endpoint that holds them and is to be stopped.
+    void end_registrations(int peer);
     /// Ends the reads of data of a peer as failed, and calls their completions at once. For an endpoint that is stopped or abandoned, after
     /// forget().
     void drop_reads(int peer);

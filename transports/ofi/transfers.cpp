@@ -123,9 +123,14 @@ void OfiTransport::end(Endpoint& endpoint, const std::string& why) {
         // Completions are called here. They find that none of these peers can be reached.
         for (const int rank : lost) give_up(rank);
     } else {
-        endpoint.stop();
-        put_away(endpoint, false);
+        put_away(endpoint, !stop(endpoint));
     }
+}
+
+bool OfiTransport::stop(Endpoint& endpoint) {
+    for (int rank = 0; rank < options_.size && endpoint.holds_registrations(); ++rank)
+        if (is_reached_by(peers_[index(rank)], endpoint)) requests_.end_registrations(rank);
+    return endpoint.stop();
 }
 
 void OfiTransport::end_last_reads() {
@@ -133,8 +138,7 @@ void OfiTransport::end_last_reads() {
     if (reads && std::chrono::steady_clock::now() < *last_reads_) return;
     last_reads_.reset();
     // The lost event may be the one of a read. Nobody knows then whether it has ended.
-    if (!reads) network_->stop();
-    put_away(*network_, reads);
+    put_away(*network_, reads || !stop(*network_));
 }
 
 void OfiTransport::put_away(Endpoint& endpoint, bool is_open) {

@@ -205,7 +205,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         if (!transfer.operation) ++peer.offers;
         if (size == 0) {
             // No allowance is left. A byte that stands for an empty payload waits at the sender until the receiver wants it.
-            static const std::byte stand_in{};
+            static std::byte stand_in{};
             payload = {&stand_in, 1};
             header.base.flags |= kEmptyPayload;
         }

@@ -49,7 +49,8 @@ Requests::Requests(int peers) : pending_with_(static_cast<std::size_t>(peers)) {
 }
 
 Requests::Requests(Requests&& other) noexcept
-    : pending_with_(std::move(other.pending_with_)),
+    : context_(other.context_),
+      pending_with_(std::move(other.pending_with_)),
       free_(std::exchange(other.free_, nullptr)),
       chunks_(std::move(other.chunks_)),
       pending_(other.pending_),
@@ -58,6 +59,21 @@ Requests::Requests(Requests&& other) noexcept
 
 Requests::~Requests() {
     if (pieces_) ucp_dt_destroy(pieces_);
+}
+
+bool Requests::register_buffer(Request& request, ucp_request_param_t& parameters) const {
+    ucp_mem_map_params_t map{};
+    map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+    map.address = request.bytes;
+    map.length = request.size;
+    // UCX keeps registrations, so that a buffer that is used again and again costs little.
+    if (ucp_mem_map(context_, &map, &request.registration) != UCS_OK) {
+        request.registration = nullptr;
+        return false;
+    }
+    parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMH;
+    parameters.memh = request.registration;
+    return true;
 }
 
 void Requests::make_more() {

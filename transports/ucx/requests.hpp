@@ -3,11 +3,13 @@
 /// the bytes of a fetch piece by piece, when it can move them (a generic data type). Therefore a buffer can be released at any time.
 ///
 /// With a network that reads and writes memory by itself (RDMA), this would cost a copy. In that case UCX gets the buffer, and the buffer
-/// can be released only after UCX has ended the transfer.
+/// can be released only after UCX has ended the transfer. Such a buffer is registered first, because UCX ends the request, or the process,
+/// if it cannot register the buffer later.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <ucp/api/ucp.h>
@@ -43,6 +45,7 @@ class Requests {
         std::byte* bytes;  ///< The bytes of a send are only read. Null: nothing is read, and what comes in is dropped.
         std::uint64_t size;
         std::unique_ptr<std::byte[]> kept;  ///< A copy of the bytes, if one was needed.
+        ucp_mem_h registration = nullptr;   ///< Of the buffer, if UCX knows it.
         std::byte header[kLongestHeader];   ///< UCX reads it, or the words of a put, until the transfer has ended.
     };
 
@@ -68,12 +71,24 @@ class Requests {
         return request;
     }
 
+    /// The context that registers buffers.
+    void set_context(ucp_context_h context) { context_ = context; }
+    /// Registers the buffer of `request`, until the request ends, so that UCX may get it. Returns false if it cannot be registered: memory
+    /// that must not be written (UCX wants to write into all that it registers), or more than may be locked (`ulimit -l`).
+    bool register_buffer(Request& request, ucp_request_param_t& parameters) const;
     /// Makes UCX ask for the bytes of `request`, or hand them out, piece by piece. The request is then passed to UCX in place of the
     /// buffer.
     void move_by_pieces(Request& request, ucp_request_param_t& parameters) const {
         request.revocable = true;
         parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
         parameters.datatype = pieces_;
+    }
+
+    /// What UCX gets as the buffer of a fetch. Plain data comes over a network that can write into the buffer by itself.
+    void* buffer_of_fetch(Request& request, ucp_request_param_t& parameters) const {
+        if (request.payload == Payload::plain && register_buffer(request, parameters)) return request.bytes;
+        move_by_pieces(request, parameters);
+        return &request;
     }
 
     /// Interprets the result of a call of UCX that got on_sent() or on_fetched() as its callback and `request` as user data.
@@ -127,6 +142,8 @@ class Requests {
     void free(Request* request) noexcept {
         if (request->kept) [[unlikely]]
             request->kept.reset();
+        if (request->registration) [[unlikely]]
+            ucp_mem_unmap(context_, std::exchange(request->registration, nullptr));
         request->next = free_;
         free_ = request;
     }
@@ -135,6 +152,7 @@ class Requests {
     static void end(void* ucx_request, ucs_status_t status, Request* request) noexcept;
     Started end_at_once(void* ucx_request, Request* request) noexcept;
 
+    ucp_context_h context_ = nullptr;
     std::vector<Request*> pending_with_;  ///< For each peer.
     Request* free_ = nullptr;
     std::vector<std::unique_ptr<Request[]>> chunks_;

@@ -28,6 +28,7 @@ namespace {
 
 constexpr std::size_t kLongestInline = 88;
 constexpr std::size_t kLongestPut = 64;
+constexpr std::size_t kLeastDirect = 8192;  // shorter data is copied sooner than registered
 
 class UcxTransport final : public Transport {
   public:
@@ -70,6 +71,7 @@ class UcxTransport final : public Transport {
         check_shared_memory(options_);
         const KeptErrors errors(options_.interfaces_named);
         context_ = make_context(options_);
+        requests_.set_context(context_);
         ucp_worker_params_t worker{};
         worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
         worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -145,7 +147,8 @@ class UcxTransport final : public Transport {
         }
         Requests::Request* request = requests_.take(completion, peer, {const_cast<void*>(payload.data), payload.size});
         request->is_eager = path == Path::eager;
-        const bool direct = !request->is_eager && moves_memory_of(*to);
+        const bool direct =
+            !request->is_eager && payload.size >= kLeastDirect && moves_memory_of(*to) && requests_.register_buffer(*request, parameters);
         request->payload = request->is_eager || direct ? Payload::plain : Payload::verdict;
         std::memcpy(request->header, header.data(), header.size());
         request->header[header.size()] = static_cast<std::byte>(request->payload);
@@ -172,11 +175,7 @@ class UcxTransport final : public Transport {
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
         parameters.cb.recv_am = &Requests::on_fetched;
         parameters.user_data = request;
-        void* buffer = into.data;
-        if (request->payload == Payload::verdict) {
-            requests_.move_by_pieces(*request, parameters);
-            buffer = request;
-        }
+        void* const buffer = requests_.buffer_of_fetch(*request, parameters);
         return requests_.result_of(ucp_am_recv_data_nbx(worker_, offer.handle, buffer, into.size, &parameters), request);
     }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <vector>
@@ -50,6 +51,38 @@ void move(Requests::Request& send, Requests::Request& fetch, std::size_t from, s
         ASSERT_EQ(Requests::unpack(&fetch, from, piece.data(), piece.size()), UCS_OK);
         from += piece.size();
     }
+}
+
+TEST(Requests, RegisterWhatUcxGetsAndMoveTheRestByPieces) {
+    ucp_params_t wanted{};
+    wanted.field_mask = UCP_PARAM_FIELD_FEATURES;
+    wanted.features = UCP_FEATURE_AM;
+    ucp_context_h context = nullptr;
+    ASSERT_EQ(ucp_init(&wanted, nullptr, &context), UCS_OK);
+    {
+        Requests requests(1);
+        requests.set_context(context);
+        Told told;
+        std::vector<std::byte> bytes(100'000);
+        Requests::Request& known = *requests.take(told, 0, {bytes.data(), bytes.size()});
+        ucp_request_param_t parameters{};
+        EXPECT_EQ(requests.buffer_of_fetch(known, parameters), bytes.data());
+        EXPECT_FALSE(known.revocable);
+        EXPECT_EQ(parameters.op_attr_mask, std::uint32_t{UCP_OP_ATTR_FIELD_MEMH});
+        EXPECT_EQ(parameters.memh, known.registration);
+        EXPECT_NE(known.registration, nullptr);
+        EXPECT_EQ(requests.result_of(nullptr, &known), Started::done);
+        EXPECT_EQ(known.registration, nullptr) << "it has ended";
+
+        // UCX refuses to register it, as it refuses memory that must not be written.
+        Requests::Request& refused = *requests.take(told, 0, {nullptr, bytes.size()});
+        parameters = {};
+        EXPECT_EQ(requests.buffer_of_fetch(refused, parameters), &refused);
+        EXPECT_TRUE(refused.revocable);
+        EXPECT_EQ(parameters.op_attr_mask, std::uint32_t{UCP_OP_ATTR_FIELD_DATATYPE});
+        EXPECT_EQ(requests.result_of(nullptr, &refused), Started::done);
+    }
+    ucp_cleanup(context);
 }
 
 TEST(Requests, PiecesMakeTheWhole) {

@@ -157,7 +157,8 @@ class Transport {
     /// Writes at most 64 bytes, in whole words, into a peer's board. The bytes are copied during the call. Where the transport is truly
     /// one-sided, this needs no help from the peer; otherwise it happens when the peer next makes progress. Each word (8 bytes) is written
     /// whole. There is no other order: not between the words of a put, not between puts (of two that are under way to the same place,
-    /// either may be the last), and not between puts and messages. A put that is made after the peer has seen the earlier ones stays.
+    /// either may be the last), and not between puts and messages. A put that is made after the peer has seen the earlier ones stays;
+    /// over RDMA with UCX an earlier one may take its place for a moment.
     virtual void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
     virtual PutWake put_wake(int peer) = 0;
     /// A pointer to the board of a peer that shares memory with this process, or null.

@@ -216,37 +216,39 @@ class UcxTransport final : public Transport {
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to) || bytes.size() > kLongestPut) return;
-        Requests::Request* request = requests_.take(ignored_, peer, {});
-        request->revocable = true;
         ucp_request_param_t parameters{};
         parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
         parameters.cb.send = &Requests::on_sent;
-        parameters.user_data = request;
-        ucs_status_ptr_t started;
-        if (only_tcp_to(*to)) {
-            // Over TCP the target executes a put, too, and UCX makes it answer each one. The answer would wake the sender for nothing. So
-            // the put is sent as a message.
-            std::memcpy(request->header, &offset, sizeof offset);
-            std::memcpy(request->header + sizeof offset, bytes.data(), bytes.size());
-            started = ucp_am_send_nbx(to->endpoint, kPutId, nullptr, 0, request->header, sizeof offset + bytes.size(), &parameters);
-        } else {
-            std::memcpy(request->header, bytes.data(), bytes.size());
-            started = ucp_put_nbx(to->endpoint, request->header, bytes.size(), to->board.address + offset, to->board.key, &parameters);
+        const auto begin = [&](std::size_t at) {
+            Requests::Request* const request = requests_.take(ignored_, peer, {});
+            request->revocable = true;
+            std::memcpy(request->header + at, bytes.data(), bytes.size());
+            parameters.user_data = request;
+            return request;
+        };
+        // Over TCP the target executes a put, too, and UCX makes it answer each one. The answer would wake the sender for nothing.
+        if (!only_tcp_to(*to)) {
+            Requests::Request* const request = begin(0);
+            const std::uint64_t place = to->board.address + offset;
+            requests_.result_of(ucp_put_nbx(to->endpoint, request->header, bytes.size(), place, to->board.key, &parameters), request);
         }
-        requests_.result_of(started, request);
+        if (to->board.direct) return;
+        // RDMA wakes nobody, and a message that wakes the target may overtake the put. So the message brings the words, too.
+        Requests::Request* const request = begin(sizeof offset);
+        std::memcpy(request->header, &offset, sizeof offset);
+        const std::size_t size = sizeof offset + bytes.size();
+        requests_.result_of(ucp_am_send_nbx(to->endpoint, kPutId, nullptr, 0, request->header, size, &parameters), request);
     }
 
     PutWake put_wake(int peer) override {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to)) return PutWake::unknown;
-        if (to->board.direct) return PutWake::silent;
-        return only_tcp_to(*to) ? PutWake::wakes : PutWake::unknown;
+        return to->board.direct ? PutWake::silent : PutWake::wakes;
     }
 
     std::byte* peer_board(int peer) override {
         Peer* to = endpoint(peer);
-        if (!to || !unpack_key(*to)) return nullptr;
-        return to->board.direct;
+        return to && unpack_key(*to) ? to->board.direct : nullptr;
     }
 
     bool shares_memory() const override { return uses_shared_memory(); }
@@ -317,9 +319,7 @@ class UcxTransport final : public Transport {
         const auto unpacked = peer.board.unpack(peer.endpoint, peer.address, here_);
         if (unpacked == PeerBoard::Unpacked::unusable) {
             // The puts to this peer are lost, and a rank waits for them. (If the process is gone, its parent reports that.)
-            Failure& failure = failures_.emplace_back();
-            failure.rank = static_cast<int>(&peer - peers_.data());
-            failure.why = "its arrivals board cannot be written";
+            failures_.push_back({static_cast<int>(&peer - peers_.data()), "its arrivals board cannot be written"});
             deferred_ = true;
         }
         return unpacked == PeerBoard::Unpacked::usable;

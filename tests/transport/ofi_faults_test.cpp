@@ -3,6 +3,7 @@
 #ifdef ROLLCALL_HAS_OFI
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ class Faults {
     int every_result = 0;    ///< Not 0: what all looks at queues give.
     int receive_result = 0;  ///< Not 0: what the provider says to buffers for messages.
     int drops = 0;           ///< The number of messages that are to be lost.
+    int injected = 0;        ///< The number of short messages sent.
 
   private:
     static ssize_t read(fid_cq* queue, void* into, size_t count) {
@@ -86,9 +88,10 @@ class Faults {
         return 1;
     }
     static ssize_t inject(fid_ep* endpoint, const void* bytes, size_t size, fi_addr_t to) {
-        if (self->drops == 0) return self->inject_(endpoint, bytes, size, to);
-        --self->drops;
-        return 0;
+        const ssize_t result = self->drops > 0 ? 0 : self->inject_(endpoint, bytes, size, to);
+        if (self->drops > 0) --self->drops;
+        if (result == 0) ++self->injected;
+        return result;
     }
 
     static ssize_t receive(fid_ep* endpoint, void* into, size_t size, void* descriptor, fi_addr_t from, void* context) {
@@ -202,6 +205,26 @@ TEST_P(OfiFaults, OfNoPacketMakeARankAskThoseThatHaveOnlySent) {
     ASSERT_TRUE(world.until([&] { return !world[0].lost.empty() && !world[1].lost.empty(); }));
     EXPECT_EQ(world[0].lost.front().first, 1);
     EXPECT_TRUE(has(world[0].lost.front().second, "lost messages")) << world[0].lost.front().second;
+}
+
+TEST_P(OfiFaults, OfNoPacketMakeARankAskAllOthersOnlyNowAndThen) {
+    World world(GetParam(), 3);
+    Faults faults(GetParam());
+    ASSERT_TRUE(world.meet(0, 1) && world.meet(0, 2) && world.meet(1, 2));
+    const auto begin = std::chrono::steady_clock::now();
+    faults.injected = 0;
+    for (int i = 0; i < 20; ++i) {
+        faults.next_result = -FI_EAVAIL;
+        world[0].transport->progress();
+    }
+    const auto half_seconds = (std::chrono::steady_clock::now() - begin) / std::chrono::milliseconds(500);
+    EXPECT_GE(faults.injected, 2);
+    EXPECT_LE(faults.injected, world.size() * (half_seconds + 1)) << "over shared memory it also asks itself";
+    const int before = faults.injected;
+    // The last errors came after the first questions.
+    EXPECT_TRUE(half_seconds > 0 || world.until(0, [&] { return faults.injected > before; }));
+    for (int i = 0; i < 200; ++i) world.progress();
+    for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(world[rank].lost.empty());
 }
 
 TEST_P(OfiFaults, ThatNeverEndLetReadsEnd) {

@@ -56,6 +56,8 @@ unsigned OfiTransport::progress() {
         end_last_reads();
     if (!gaps_.empty()) [[unlikely]]
         see_to_gaps();
+    if (memory_questions_.wanted || network_questions_.wanted) [[unlikely]]
+        ask_peers();
     if (!busy_.empty()) happened += pump();
     if (!failures_.empty()) happened += tell_failures();
     if (requests_.has_to_tell()) happened += requests_.tell();
@@ -147,9 +149,10 @@ std::byte* OfiTransport::peer_board(int peer) {
 
 bool OfiTransport::arm() {
     if (requests_.has_to_tell() || !failures_.empty()) return false;
-    // No descriptor reports room for messages that could not leave, events of a network without a descriptor, that a packet is late, and
-    // sometimes that a read can go on (tcp;ofi_rxm): the sleep must be short.
-    sleep_.set_poll(!busy_.empty() || !gaps_.empty() || requests_.network_uses_memory() || (network_ && network_->descriptor() < 0));
+    // No descriptor reports room for messages that could not leave, events of a network without a descriptor, that it is time to ask a
+    // peer, and sometimes that a read can go on (tcp;ofi_rxm): the sleep must be short.
+    const bool asks_later = !gaps_.empty() || memory_questions_.wanted || network_questions_.wanted;
+    sleep_.set_poll(!busy_.empty() || asks_later || requests_.network_uses_memory() || (network_ && network_->descriptor() < 0));
     if (network_ && (network_->look() || (network_->descriptor() >= 0 && !network_->may_wait()))) return false;
     if (!shared_memory_) return true;
     asleep_ = true;

@@ -109,6 +109,15 @@ class OfiTransport final : public Transport {
     /// An endpoint has found an error that concerns no packet of this process. If it still works, asks its peers whether messages were
     /// lost. Otherwise all of them are unreachable.
     void see_to(Endpoint& endpoint);
+    /// Asks for an answer where that is wanted and the last questions were long enough ago.
+    void ask_peers();
+    void ask_peers(Endpoint& endpoint);
+    /// Each error of a provider wants all peers to be asked, and when a peer dies there may be an error for each message to it.
+    static constexpr std::chrono::milliseconds kBetweenQuestions{500};
+    struct Questions {
+        std::chrono::steady_clock::time_point next;  ///< Not before.
+        bool wanted = false;
+    };
     bool is_reached_by(const Peer& peer, const Endpoint& endpoint) const;
     /// Whether this process reads data of a peer through the endpoint.
     bool reads_through(const Endpoint& endpoint) const;
@@ -141,6 +150,7 @@ class OfiTransport final : public Transport {
     Numbered fetches_;
     std::vector<int> busy_;  ///< The peers for which something waits.
     std::vector<int> pumped_;
+    Questions memory_questions_, network_questions_;
     std::vector<int> gaps_;  ///< The peers of which packets have come early.
     std::vector<Failure> failures_;
     bool asleep_ = false;

@@ -89,6 +89,23 @@ void OfiTransport::see_to(Endpoint& endpoint) {
     const std::string why = endpoint.completions().take_trouble();
     if (endpoint.completions().has_lost_events()) return end(endpoint, why);
     log_message(LogLevel::warn, "{}", why);
+    (&endpoint == shared_memory_.get() ? memory_questions_ : network_questions_).wanted = true;
+    ask_peers();
+}
+
+void OfiTransport::ask_peers() {
+    const auto now = std::chrono::steady_clock::now();
+    const auto ask_when_it_is_time = [&](Endpoint* endpoint, Questions& questions) {
+        if (!endpoint) questions.wanted = false;  // it was closed meanwhile
+        if (!questions.wanted || now < questions.next) return;
+        questions = {now + kBetweenQuestions, false};
+        ask_peers(*endpoint);
+    };
+    ask_when_it_is_time(shared_memory_.get(), memory_questions_);
+    ask_when_it_is_time(network_.get(), network_questions_);
+}
+
+void OfiTransport::ask_peers(Endpoint& endpoint) {
     for (int rank = 0; rank < options_.size; ++rank) {
         const Peer& peer = peers_[index(rank)];
         if (peer.gone || !is_reached_by(peer, endpoint) || (rank == options_.rank && !peer.stream.is_open())) continue;

@@ -33,15 +33,15 @@ struct ProgressStatistics {
 ///
 /// Construction and finalize() are collective over the job: all ranks must call them.
 ///
-/// Threads: any thread may construct, finalize or destroy a Job, and call its functions, but one thread at a time may finalize or destroy a
-/// Job or move and destroy what it gave. Calls of other threads must have ended before finalize() or the destructor. abort() may be called
-/// at any time. One thread at a time uses progress_descriptor() and prepare_to_sleep().
+/// Threads: any thread may construct a Job, call its functions, and finalize or destroy it. Calls of other threads must have ended before
+/// finalize() and the destructor. Any thread may call abort() at any time before the destructor. One thread at a time may use
+/// prepare_to_sleep() and progress_descriptor().
 ///
-/// A Job changes two things in its process. The constructor takes the variables of the starter out of the environment (unsetenv()), leaves
-/// a mark there by which other copies of the library in this process find that it has joined, and the transport `ofi` sets a variable of
-/// libfabric (setenv()). While it runs, no other thread may call getenv() or change the environment. And an exception that leaves main() or
-/// a thread ends the whole job: the first Job installs a handler by std::set_terminate(), which tells the other ranks of all jobs of this
-/// process and then calls the handler that was there before.
+/// A Job changes two things in its process. One is the environment. The constructor takes the variables of the starter out of it
+/// (unsetenv()). It sets ROLLCALL_BOOTSTRAP_JOINED, by which other copies of the library in this process find that it has joined. The
+/// transport `ofi` sets a variable of libfabric. While the constructor runs, no other thread may call getenv() or change the environment.
+/// The other is what happens to an exception that leaves main() or a thread: it ends the whole job. The first Job installs a handler by
+/// std::set_terminate(), which tells the other ranks of all jobs of this process and then calls the handler that was there before.
 ///
 /// Communicators, requests, plans, queues and Memory may outlive the Job. Once the job has ended, their calls that communicate throw
 /// Error{state}.

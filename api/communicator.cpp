@@ -332,7 +332,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
 Communicator Communicator::split(int color, int key) const {
     if (color < 0 && color != kNoColor)
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("split on {}: the colour {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
+                    fmt::format("split on {}: the color {} is negative: use 0 or more, or kNoColor to have no part", name(), color));
     return Communicator(checked().divide(color, key, OperationKind::split));
 }
 

@@ -141,7 +141,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     template <class Record>
     std::vector<Record> exchange(const Record& mine, runtime::OperationKind kind) const;
 
-    /// Makes one communicator for each colour. This is what split() does, and what duplicate() and create() are special cases of.
+    /// Makes one communicator for each color. This is what split() does, and what duplicate() and create() are special cases of.
     /// `first_group`: see Group.
     std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind, int first_group = 0) const;
     /// For each rank, its place in this list, or -1 if it is not in the list. Checks that all ranks give the same hash. Collective.

@@ -62,9 +62,10 @@ void tell_others() noexcept {
     if (jobs.empty()) return;
     const std::string why = reason_of_the_end();
     if (why.empty()) return;
-    // The last job comes first: the first one may be of a launcher, which then ends this process.
+    // The last job comes first: the first one may be of a launcher, which then ends this process. Nobody waits for ranks of a job that has
+    // ended.
     for (auto job = jobs.rbegin(); job != jobs.rend(); ++job)
-        if (!(*job)->forked()) (*job)->bootstrap().abort(kCode, why);
+        if (!(*job)->forked() && !(*job)->finalized()) (*job)->bootstrap().abort(kCode, why);
 }
 
 [[noreturn]] void end() {

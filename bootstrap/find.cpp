@@ -133,8 +133,10 @@ void take_out_of_environment() {
 /// The process that has joined. If it looks again, that is an error and not a job of one process. Its forked children may look.
 std::atomic<pid_t> joined_process = 0;
 
-/// A text that only this process has, and that every copy of the library in it can make. A forked child has another process id, and a
-/// program that this process executes has other random bytes from the kernel. They are hashed, because they also protect the stack.
+}  // namespace
+
+// A forked child has another process id, and a program that this process executes has other random bytes from the kernel. They are hashed,
+// because they also protect the stack.
 std::string mark_of_this_process() {
     constexpr std::size_t kRandomBytes = 16;  // as AT_RANDOM promises
     std::array<unsigned char, crypto_generichash_BYTES_MIN> hash{};
@@ -142,8 +144,6 @@ std::string mark_of_this_process() {
         ::crypto_generichash(hash.data(), hash.size(), random, kRandomBytes, nullptr, 0);
     return fmt::format("{}:{:02x}", ::getpid(), fmt::join(hash, ""));
 }
-
-}  // namespace
 
 Evidence evident_starter() {
     const auto [starter, told] = look_in_environment();

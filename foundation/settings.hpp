@@ -73,7 +73,7 @@ struct Settings {
 
     /// Reads the environment. Throws Error{invalid_setting}, with one line that lists the allowed values, for a value that is not allowed.
     /// Throws the same error for a variable whose name is a misspelt setting. Other unknown names are reported in `warnings`. Some names
-    /// are skipped: ROLLCALL_BOOTSTRAP_* (the launcher's own), ROLLCALL_TEST_* (those of the tests), and ROLLCALL_ROOT and similar ones
+    /// are skipped: ROLLCALL_BOOTSTRAP_* (those of the launcher), ROLLCALL_TEST_* (those of the tests), and ROLLCALL_ROOT and similar ones
     /// (where Rollcall is installed).
     static Settings from_environment();
 };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "foundation/copy.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/kernel.hpp"
 
 namespace rollcall::transport {
@@ -86,7 +87,7 @@ std::string why_memory_cannot_be_read() {
     const std::uint64_t there = 1;
     std::uint64_t here = 0;
     if (!read_memory(::getpid(), reinterpret_cast<std::uint64_t>(&there), &here, sizeof here) || here != there)
-        return fmt::format("process_vm_readv: {}", std::strerror(errno));
+        return fmt::format("process_vm_readv: {}", error_text(errno));
     return "";
 }
 

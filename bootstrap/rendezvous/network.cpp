@@ -236,7 +236,7 @@ Descriptor connect_to(const SocketAddress& address, Nanoseconds until, std::stri
     }
     if (error != 0) {
         const bool short_of_files = error == EMFILE || error == ENFILE;
-        why = fmt::format("{} cannot be reached: {}{}", address.text(), std::strerror(error), short_of_files ? kRaiseFileLimit : "");
+        why = fmt::format("{} cannot be reached: {}{}", address.text(), error_text(error), short_of_files ? kRaiseFileLimit : "");
         return Descriptor();
     }
     set(socket.get(), IPPROTO_TCP, TCP_NODELAY);

@@ -59,8 +59,8 @@ bool is_of_this_host(const SocketAddress& address);
 
 /// Listens, without blocking. Throws Error{bootstrap}. `advice` says what to do if the port is taken.
 Descriptor listen_at(const SocketAddress& address, std::string_view advice);
-/// What to do where a process cannot open more files.
-inline constexpr std::string_view kRaiseFileLimit = "; raise the limit of open files there (ulimit -n)";
+/// What to do where this process cannot open more files.
+inline constexpr std::string_view kRaiseFileLimit = "; raise the limit of open files of this process (ulimit -n)";
 
 /// Connects. If there is no answer until the moment `until`, returns an empty descriptor, with the reason in `why`. Meanwhile the caller's
 /// other work is done, if there is some. What it throws ends the attempt.

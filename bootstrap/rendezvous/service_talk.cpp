@@ -12,6 +12,7 @@
 #include "bootstrap/passing.hpp"
 #include "bootstrap/rendezvous/service_loop.hpp"
 #include "foundation/ends.hpp"
+#include "foundation/error_text.hpp"
 #include "foundation/log.hpp"
 
 namespace rollcall::bootstrap {
@@ -192,8 +193,8 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
         Peer* const peer = peer_of_rank(place.rank);
         if (peer == nullptr || welcome(*peer, place)) continue;
         const bool short_of_files = errno == EMFILE || errno == ENFILE;
-        const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", std::strerror(errno),
-                                            short_of_files ? kRaiseFileLimit : "");
+        const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", error_text(errno),
+                                            short_of_files ? "; raise the limit of open files there (ulimit -n)" : "");
         post(*peer, refusal_frame(Error(ErrorCode::bootstrap, fmt::format("this rank {}", how))));
         lose_later(*peer, how);  // the others are told
         unwelcome.insert(peer->number);

@@ -228,8 +228,9 @@ void Engine::attach(Operation& caller, Deputy& deputy) {
 
 bool Engine::meet_deputy(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
+    if (!deputies_.find(caller.key_)) return false;
+    communicator.remember(caller.sequence(), caller.call_);  // attach() then needs no memory
     Deputy* const deputy = deputies_.take(caller.key_);
-    if (!deputy) return false;
     const bool agrees = deputy->operation_.call_.agrees_with(caller.call_);
     if (!agrees && !communicator.is_broken_at(caller.sequence())) {
         // With the sizes that the caller counts, the error can name the block that the two ranks count differently.

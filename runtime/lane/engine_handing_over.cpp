@@ -67,10 +67,16 @@ bool Engine::hand_over(Operation& caller) {
     if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
     if (!pays_to_leave(caller, part)) return false;
     const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;
+    communicator.remember(caller.sequence(), caller.call_);  // attach() then needs no memory
     Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, blocks, phantom, -1);
     if (!deputy) return false;
+    try {
+        deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early
+    } catch (...) {
+        delete deputy;
+        throw;
+    }
     attach(caller, *deputy);
-    deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early
     deputy->copying_ = Deputy::Copying::in;
     deputy->copy_next();
     return true;

@@ -16,8 +16,9 @@ constexpr Nanoseconds kBetweenNudges = kMillisecond;
 }  // namespace
 
 void Engine::watch_node(Operation& operation) {
-    if (std::exchange(operation.watches_node_, true)) return;
+    if (operation.watches_node_) return;
     node_users_.push_back(&operation);
+    operation.watches_node_ = true;  // there was memory for it
 }
 
 // The usual case is one operation at a time, whose caller has come to it. A planned operation whose caller has not arrived does not count:

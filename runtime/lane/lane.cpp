@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include <sched.h>
@@ -25,7 +26,11 @@ constexpr int kYieldsForBaton = 8;
 }  // namespace
 
 Lane::Lane(Engine& engine, bootstrap::Bootstrap& bootstrap, const IdlePolicy& policy)
-    : engine_(engine), bootstrap_(bootstrap), policy_(policy), looks_(policy.yield || policy.spin == 0 ? 0 : kLooks), idle_(policy.yield, policy.spin) {
+    : engine_(engine),
+      bootstrap_(bootstrap),
+      policy_(policy),
+      looks_(policy.yield || policy.spin == 0 ? 0 : kLooks),
+      idle_(policy.yield, policy.spin) {
     application_cpu_ = sched_getcpu();
     if (policy_.background)
         start_background();
@@ -167,10 +172,13 @@ void Lane::start(Waitable& waitable) {
         const Baton baton(*this);
         return begin(waitable);
     }
-    {
+    try {
         const std::lock_guard lock(mutex_);
         submissions_.push_back(&waitable);
         submitted_.store(true, std::memory_order_seq_cst);
+    } catch (const std::bad_alloc&) {
+        as_owner([&](Engine&) { end_unbegun(waitable); });
+        throw;
     }
     wake_owner();
     // The owner may have left between this thread's look at the baton and its entry in the queue.

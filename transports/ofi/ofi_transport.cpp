@@ -298,12 +298,20 @@ void OfiTransport::see_to_gaps() {
         if (peer.gone) peer.order.forget();
         const bool is_open = peer.order.has_early();
         const PacketOrder::Doubt doubt = is_open ? peer.order.look(now) : PacketOrder::Doubt::wait;
-        if (doubt == PacketOrder::Doubt::ask) say(rank, Kind::check, {1, 0});
-        if (doubt == PacketOrder::Doubt::lost) lose_packets_of(rank);
-        if (is_open && doubt != PacketOrder::Doubt::lost)
+        if (doubt == PacketOrder::Doubt::ask) {
+            say(rank, Kind::check, {1, 0});
+            peer.order.note_question(now);
+        }
+        if (doubt == PacketOrder::Doubt::lost) {
+            peer.order.forget();
+            lose_packets_of(rank);
+        }
+        if (is_open && doubt != PacketOrder::Doubt::lost) {
             ++i;
-        else
-            gaps_.erase(gaps_.begin() + static_cast<std::ptrdiff_t>(i));
+        } else {
+            gaps_[i] = gaps_.back();
+            gaps_.pop_back();
+        }
     }
 }
 

@@ -33,6 +33,7 @@ class PacketOrder {
     static constexpr std::size_t kMostAhead = 16384;
     /// How long a packet may be late before the peer is asked, and again after its answer. Late datagrams are sent again much sooner.
     static constexpr std::chrono::milliseconds kPatience{500};
+    static constexpr std::chrono::seconds kUntilNextQuestion{5};
     /// And the number of looks in that time: what has come is not read at once, and a process may make no call for a long time.
     static constexpr unsigned kLeastLooks = 64;
 
@@ -60,6 +61,7 @@ class PacketOrder {
             packets[ahead] = std::move(copy);
             return true;
         } catch (const std::bad_alloc&) {
+            if (early_ && early_->packets.empty()) early_.reset();
             return false;
         }
     }
@@ -76,11 +78,15 @@ class PacketOrder {
     Doubt look(Time now) {
         Early& early = *early_;
         if (!early.since) early.since = now;
-        if (early.is_asked && !early.is_answered) return Doubt::wait;  // the peer may be stopped
+        // The peer may be stopped. If it has lost the question, it gets another one.
+        if (early.is_asked && !early.is_answered) return now - *early.since < kUntilNextQuestion ? Doubt::wait : Doubt::ask;
         if (++early.looks < kLeastLooks || now - *early.since < kPatience) return Doubt::wait;
-        if (early.is_answered) return Doubt::lost;
-        early.is_asked = true;
-        return Doubt::ask;
+        return early.is_answered ? Doubt::lost : Doubt::ask;
+    }
+    /// The question has been sent.
+    void note_question(Time now) {
+        early_->is_asked = true;
+        early_->since = now;
     }
     /// The peer has answered. It sends what it had to send again before it answers, or soon after.
     void note_answer() {

@@ -98,8 +98,9 @@ void OfiTransport::ask_peers() {
     const auto ask_when_it_is_time = [&](Endpoint* endpoint, Questions& questions) {
         if (!endpoint) questions.wanted = false;  // it was closed meanwhile
         if (!questions.wanted || now < questions.next) return;
-        questions = {now + kBetweenQuestions, false};
+        questions.next = now + kBetweenQuestions;
         ask_peers(*endpoint);
+        questions.wanted = false;  // there was memory for all of them
     };
     ask_when_it_is_time(shared_memory_.get(), memory_questions_);
     ask_when_it_is_time(network_.get(), network_questions_);

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 #include <rollcall/error.hpp>
@@ -164,8 +165,15 @@ TEST_F(Starters, OneTaskIsAlone) {
 }
 
 TEST_F(Starters, AProcessWhoseParentHasJoinedIsAlone) {
-    ::setenv(kJoinedVariable, "1:00", 1);
-    EXPECT_EQ(find_bootstrap()->place().size, 1);
+    const std::string mark = mark_of_this_process(), bytes = mark.substr(mark.find(':'));
+    const std::string other_bytes = std::string(bytes.size() - 1, '0');
+    // The mark before a fork, and the one of the program that has executed this one.
+    for (const std::string& inherited : {std::to_string(::getppid()) + bytes, std::to_string(::getpid()) + ":" + other_bytes}) {
+        ::setenv(kJoinedVariable, inherited.c_str(), 1);
+        EXPECT_EQ(find_bootstrap()->place().size, 1) << inherited;
+    }
+    ::setenv(kJoinedVariable, mark.c_str(), 1);
+    EXPECT_THROW(find_bootstrap(), Error);
     ::unsetenv(kJoinedVariable);
 }
 

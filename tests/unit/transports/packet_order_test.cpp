@@ -29,10 +29,17 @@ std::uint32_t number_in(const std::vector<std::byte>& packet) {
     return number;
 }
 
+/// What it wants to do, with the question sent if it is one.
+Doubt look(PacketOrder& order, PacketOrder::Time now) {
+    const Doubt doubt = order.look(now);
+    if (doubt == Doubt::ask) order.note_question(now);
+    return doubt;
+}
+
 /// Looks as often as it takes for the time alone to decide.
 Doubt look_often(PacketOrder& order, PacketOrder::Time now) {
     Doubt doubt = Doubt::wait;
-    for (unsigned i = 0; i < PacketOrder::kLeastLooks && doubt == Doubt::wait; ++i) doubt = order.look(now);
+    for (unsigned i = 0; i < PacketOrder::kLeastLooks && doubt == Doubt::wait; ++i) doubt = look(order, now);
     return doubt;
 }
 
@@ -108,8 +115,11 @@ TEST(PacketOrder, TakesAGapForLossOnlyAfterTheAnswerOfThePeer) {
     order.note_answer();  // of an earlier question
     EXPECT_EQ(look_often(order, start), Doubt::wait);
     EXPECT_EQ(order.look(start + PacketOrder::kPatience - 1ms), Doubt::wait);
-    EXPECT_EQ(order.look(start + PacketOrder::kPatience), Doubt::ask);
-    EXPECT_EQ(look_often(order, start + 24h), Doubt::wait) << "the peer may be stopped";
+    EXPECT_EQ(order.look(start + PacketOrder::kPatience), Doubt::ask) << "there was no memory for the question";
+    EXPECT_EQ(look(order, start + PacketOrder::kPatience), Doubt::ask);
+    EXPECT_EQ(look_often(order, start + PacketOrder::kUntilNextQuestion), Doubt::wait) << "the peer may be stopped";
+    EXPECT_EQ(look(order, start + 24h), Doubt::ask) << "the question may be lost";
+    EXPECT_EQ(look_often(order, start + 24h + 1s), Doubt::wait);
     order.note_answer();
     EXPECT_EQ(look_often(order, start + 25h), Doubt::wait) << "the packet may come after the answer";
     EXPECT_EQ(order.look(start + 25h + PacketOrder::kPatience), Doubt::lost);
@@ -123,7 +133,7 @@ TEST(PacketOrder, LooksOftenBeforeItTakesAGapForLoss) {
     for (const Doubt after : {Doubt::ask, Doubt::lost}) {
         order.look(start);
         for (unsigned i = 2; i < PacketOrder::kLeastLooks; ++i) ASSERT_EQ(order.look(start + i * 24h), Doubt::wait);
-        EXPECT_EQ(order.look(start + 2400h), after);
+        EXPECT_EQ(look(order, start + 2400h), after);
         order.note_answer();
     }
 }
@@ -133,7 +143,7 @@ TEST(PacketOrder, BeginsAgainAtTheNextGap) {
     const PacketOrder::Time start{};
     ASSERT_TRUE(order.keep(1, packet_of(1)) && order.keep(3, packet_of(3)));
     EXPECT_EQ(look_often(order, start), Doubt::wait);
-    EXPECT_EQ(order.look(start + 2s), Doubt::ask);
+    EXPECT_EQ(look(order, start + 2s), Doubt::ask);
     order.note_answer();
     ASSERT_TRUE(order.take(0));
     ASSERT_EQ(order.next_early(), packet_of(1));

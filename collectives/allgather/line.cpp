@@ -9,24 +9,12 @@ Line::Line(Operation& op, int first) : op_(op), first_(first) {
         for (int at = 0; at < n; ++at) offsets_.push_back(offsets_.back() + block_of(op, (first + at) % n).size);
     }
     const auto data = op.arguments().data;
-    if (const auto place = place_in_data()) {
+    if (const auto place = begin_if_contiguous(n, [&](int at) { return place_of_block(op, (first + at) % n); })) {
         bytes_ = runtime::slice(data, *place, offset(n));
     } else {
         scratch_.emplace(offset(n), data);
         bytes_ = scratch_->bytes();
     }
-}
-
-std::optional<std::uint64_t> Line::place_in_data() const {
-    if (offsets_.empty()) return first_ == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
-    std::optional<std::uint64_t> begin;
-    for (int at = 0; at < op_.size(); ++at) {
-        const runtime::Block& block = op_.arguments().blocks[(first_ + at) % op_.size()];
-        if (block.size == 0) continue;
-        if (!begin && block.offset >= offset(at)) begin = block.offset - offset(at);
-        if (!begin || block.offset != *begin + offset(at)) return std::nullopt;
-    }
-    return begin.value_or(0);
 }
 
 transport::Bytes Line::blocks(int rank, int count) const {

@@ -29,8 +29,6 @@ class Line {
     std::uint64_t offset(int at) const {
         return offsets_.empty() ? op_.call().bytes * static_cast<std::uint64_t>(at) : offsets_[static_cast<std::size_t>(at)];
     }
-    /// Where the line begins in the data, if it is there.
-    std::optional<std::uint64_t> place_in_data() const;
 
     Operation& op_;
     int first_;

@@ -27,24 +27,24 @@ namespace {
 /// The first step of what is published for all.
 constexpr std::uint64_t kResults = 1;
 
-/// Memory in which the blocks stand node by node. It is the caller's, if that order is the order of ranks.
+/// Memory in which the blocks stand node by node. It is the caller's, if they stand there in this order, one behind the other.
 class NodeByNode {
   public:
     NodeByNode(const Operation& op, const Levels& levels) {
+        std::vector<int> order;
         for (int node = 0; node < levels.nodes(); ++node) {
             std::uint64_t size = 0;
             for (const int rank : levels.on(node)) {
                 blocks_.push_back({block_of(op, rank), size + parts.total()});
                 size += blocks_.back().where.size;
+                order.push_back(rank);
             }
             parts.add(size);
         }
-        bool is_in_place = levels.is_in_rank_order();
         const transport::Bytes data = op.arguments().data;
-        for (const Block& block : blocks_)
-            is_in_place = is_in_place && (!data.data || block.where.data == runtime::slice(data, block.at, 0).data);
-        if (is_in_place) {
-            all = runtime::slice(data, 0, parts.total());
+        const auto place_of = [&](int at) { return place_of_block(op, order[static_cast<std::size_t>(at)]); };
+        if (const auto begin = begin_if_contiguous(op.size(), place_of)) {
+            all = runtime::slice(data, *begin, parts.total());
         } else {
             scratch_.emplace(parts.total(), data);
             all = scratch_->bytes();

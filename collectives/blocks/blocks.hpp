@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "runtime/lane/operation.hpp"
@@ -30,6 +31,27 @@ inline transport::Bytes block_of(const Operation& op, int rank) {
     if (arguments.blocks) [[unlikely]]
         return runtime::slice(arguments.data, arguments.blocks[rank].offset, arguments.blocks[rank].size);
     return block_at(arguments.data, op.call(), rank);
+}
+/// Where that block stands in the data.
+inline runtime::Block place_of_block(const Operation& op, int rank) {
+    if (const runtime::Block* const blocks = op.arguments().blocks) return blocks[rank];
+    return {op.call().bytes * static_cast<std::uint64_t>(rank), op.call().bytes};
+}
+
+/// Where `count` blocks begin in the data, if they stand there one behind the other; otherwise nothing. `place_of` takes the number of a
+/// block in this order and returns its runtime::Block. Empty blocks may be anywhere. If all are empty, they begin at 0.
+template <class PlaceOf>
+std::optional<std::uint64_t> begin_if_contiguous(int count, PlaceOf place_of) {
+    std::optional<std::uint64_t> begin;
+    std::uint64_t next = 0;
+    for (int number = 0; number < count; ++number) {
+        const runtime::Block block = place_of(number);
+        if (block.size == 0) continue;
+        if (begin && block.offset != next) return std::nullopt;
+        if (!begin) begin = block.offset;
+        next = block.offset + block.size;
+    }
+    return begin.value_or(0);
 }
 
 /// What this rank has for another rank, or for itself, in calls where every rank has something for all: the same data for all ranks, or a

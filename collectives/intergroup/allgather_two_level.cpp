@@ -61,18 +61,19 @@ struct GroupOnNodes {
 struct PlacesOnNodes {
     PlacesOnNodes(const Operation& op, const GroupOnNodes& others, const Parts& blocks) {
         const runtime::Arguments& arguments = op.arguments();
-        std::uint64_t begin = 0, first = 0;
-        bool is_one_piece = true;
-        for (const int member : others.order) {
+        const auto place_of = [&](int member) {
             const Range range = blocks[member];
-            const std::uint64_t offset = arguments.blocks ? arguments.blocks[member].offset : range.begin;
-            wanted.push_back({begin, runtime::slice(arguments.data, offset, range.size())});
-            if (range.empty()) continue;
-            if (begin == 0) first = offset;
-            is_one_piece = is_one_piece && offset == first + begin;
-            begin += range.size();
+            return runtime::Block{arguments.blocks ? arguments.blocks[member].offset : range.begin, range.size()};
+        };
+        std::uint64_t total = 0;
+        for (const int member : others.order) {
+            const runtime::Block block = place_of(member);
+            wanted.push_back({total, runtime::slice(arguments.data, block.offset, block.size)});
+            total += block.size;
         }
-        if (is_one_piece) in_one_piece = runtime::slice(arguments.data, first, begin);
+        const auto place_at = [&](int at) { return place_of(others.order[static_cast<std::size_t>(at)]); };
+        if (const auto begin = begin_if_contiguous(static_cast<int>(others.order.size()), place_at))
+            in_one_piece = runtime::slice(arguments.data, *begin, total);
     }
     std::vector<Wanted> wanted;
     std::optional<Bytes> in_one_piece;  ///< All of them, if they stand one behind the other in this order.

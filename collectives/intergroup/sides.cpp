@@ -77,15 +77,8 @@ Task find_blocks(Operation& op, const Sides& sides, BothBlocks& blocks) {
 Assembled::Assembled(const Operation& op, const Parts& blocks) : bytes_(op.arguments().data) {
     const runtime::Block* const layout = op.arguments().blocks;
     if (!layout) return;
-    std::optional<std::uint64_t> first;
-    bool is_dense = true;
-    for (int member = 0; member < blocks.count(); ++member) {
-        if (blocks[member].empty()) continue;
-        if (!first) first = layout[member].offset;
-        is_dense = is_dense && layout[member].offset == *first + blocks[member].begin;
-    }
-    if (is_dense) {
-        bytes_ = runtime::slice(bytes_, first.value_or(0), blocks.total());
+    if (const auto begin = begin_if_contiguous(blocks.count(), [&](int member) { return layout[member]; })) {
+        bytes_ = runtime::slice(bytes_, *begin, blocks.total());
     } else {
         scratch_.emplace(blocks.total(), bytes_);
         bytes_ = scratch_->bytes();

@@ -21,22 +21,14 @@ std::vector<transport::Bytes> blocks_at_root(const Operation& op, const SegmentP
     return blocks;
 }
 
-std::uint64_t offset_of(const Operation& op, int rank) {
-    return op.arguments().blocks ? op.arguments().blocks[rank].offset : op.call().bytes * static_cast<std::uint64_t>(rank);
-}
-
 /// The data from the first block of the segment on, if the other blocks follow it there.
 std::optional<transport::Bytes> side_by_side(const Operation& op, const SegmentPlace& place, const SegmentPlace::Child& child) {
-    std::optional<std::uint64_t> first, next;
-    for (int position = child.first; position <= child.last; ++position) {
-        const int rank = rank_at(op, place, position);
-        const std::uint64_t size = place.in_segment(block_of(op, rank).size);
-        if (size == 0) continue;
-        if (next && *next != offset_of(op, rank)) return {};
-        if (!first) first = offset_of(op, rank);
-        next = offset_of(op, rank) + size;
-    }
-    return runtime::slice(op.arguments().data, first.value_or(0), child.bytes);
+    const auto begin = begin_if_contiguous(child.last - child.first + 1, [&](int number) {
+        const runtime::Block block = place_of_block(op, rank_at(op, place, child.first + number));
+        return runtime::Block{block.offset, place.in_segment(block.size)};
+    });
+    if (!begin) return std::nullopt;
+    return runtime::slice(op.arguments().data, *begin, child.bytes);
 }
 
 /// Memory for the segments of those children that do not stand in the root's data in the order in which they are sent.

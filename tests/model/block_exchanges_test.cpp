@@ -258,6 +258,35 @@ TEST(ExchangesOfOwnSizes, ALateRankIsToldWhichBlockItCountsWrong) {
     }
 }
 
+// On two levels, blocks that stand one behind the other are received where they stand. An empty block may be anywhere, and the first one
+// need not be at the beginning of the data.
+TEST(ExchangesOfOwnSizes, OnTwoLevelsBlocksInOrderAreNotCopiedAgain) {
+    const AlgorithmEntry& two_level = collectives::find_algorithm(OperationKind::allgather, "two_level", collectives::kReal);
+    const auto exits_of = [&](const std::vector<Block>& received) {
+        Random random(97);
+        ExchangeMemory memory(random, 4, false);
+        memory.in_place = false;
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+            memory.sent[rank] = {{0, received[rank].size}};
+            memory.received[rank] = received;
+        }
+        memory.fill(false);
+        Simulation::Options options;
+        options.ranks = 4;
+        options.ranks_per_node = 2;
+        options.model.gamma = 1;
+        Simulation simulation(options);
+        const auto outcome = simulation.run([&](int rank) { return call_of(two_level, memory, rank); }, std::vector<Nanoseconds>(4));
+        EXPECT_EQ(memory.into, memory.expected);
+        return outcome.exits;
+    };
+    const auto in_order = exits_of({{0, 1000}, {1000, 0}, {1000, 1000}, {2000, 1000}});
+    EXPECT_EQ(exits_of({{0, 1000}, {0, 0}, {1000, 1000}, {2000, 1000}}), in_order) << "an empty block elsewhere";
+    EXPECT_EQ(exits_of({{7, 1000}, {0, 0}, {1007, 1000}, {2007, 1000}}), in_order) << "not from the beginning on";
+    const auto with_gap = exits_of({{0, 1000}, {0, 0}, {1007, 1000}, {2007, 1000}});
+    for (std::size_t rank = 0; rank < 4; ++rank) EXPECT_EQ(with_gap[rank], in_order[rank] + 3000) << rank;
+}
+
 // A checksum may also fit a block that does not differ: about one of 2^24 does, so that one in 50,000 is already rare.
 TEST(ExchangesOfOwnSizes, ASumTellsWhoseBlockItIs) {
     Random random(93);

@@ -200,7 +200,7 @@ struct Rule {
     constexpr std::size_t candidates() const { return 1 + others.size(); }
 };
 /// How many rules of an operation compare, at most.
-inline constexpr std::size_t kMostComparisons = 2;
+inline constexpr std::size_t kMostComparisons = 3;
 
 /// The entry with this name, for rules. A name that does not exist is a compile-time error.
 template <std::size_t N>

@@ -59,7 +59,8 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .algorithm = &allreduce_reduce_then_broadcast,
      .summary = "a reduce up a binomial tree to rank 0, then a broadcast down the same tree",
      .paper = kThakur,
-     .limits = "every rank waits for all ranks, as the operation demands"},
+     .limits = "every rank waits for all ranks, as the operation demands",
+     .cost = &cost::allreduce_reduce_then_broadcast},
     {.operation = OperationKind::allreduce,
      .name = "shared_memory",
      .aliases = {"shm"},
@@ -126,7 +127,8 @@ inline constexpr Rule kAllreduceRules[] = {
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "shared_memory"),
      "on one node, each rank copies its elements into shared memory once, and the ranks share the combining", Condition::node_memory},
     {kOneLaneOfAll, kAnyRanks, named(kAllreduceAlgorithms, "two_level"),
-     "several ranks a node: one of them combines through the memory of its node, and what leaves a node is as long as one rank's elements",
+     "several ranks a node: one or a few of them combine through the memory of their node, and what leaves a node is as long as one rank's "
+     "elements",
      Condition::commutative},
     // As many ranks of each node combine as the smallest node has.
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "two_level"),
@@ -162,8 +164,14 @@ inline constexpr Rule kAllreduceRules[] = {
     // ranks on 4 hosts: 24 ms, rabenseifner 70), because a ring's neighbours are near.
     {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "ring"),
      "long messages, also by the rank: each sends and receives the elements only twice", Condition::commutative},
-    {kAnyBytes, kAnyRanks, named(kAllreduceAlgorithms, "recursive_doubling"),
-     "the operation does not commute, and this algorithm keeps the rank order"},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kAllreduceAlgorithms, "recursive_doubling"),
+     "the operation does not commute, so rank order is kept: log2 n steps in which all ranks send, or twice as many in which one rank of a "
+     "node does, and the time decides",
+     {},
+     nullptr,
+     {named(kAllreduceAlgorithms, "reduce_then_broadcast")}},
 };
 
 }  // namespace rollcall::collectives

@@ -23,6 +23,11 @@ constexpr std::uint64_t kShortestPiece = 16 << 10, kLongestPiece = 128 << 10;
 double rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1)) - 1); }
 double others(const Scene& scene) { return std::max(scene.ranks - 1, 0); }
 int nodes_of(const Scene& scene) { return static_cast<int>(std::lround(scene.ranks / scene.ranks_of_node)); }
+/// The same call with one rank in the place of each node.
+Scene a_rank_of_each_node(Scene scene) {
+    scene.ranks = nodes_of(scene);
+    return scene;
+}
 double message(const Scene& scene, double bytes) { return scene.latency + bytes * scene.byte; }
 
 double exchange_gap(const Scene& scene) { return std::max(scene.gap, kBusyPart * scene.latency); }
@@ -45,11 +50,26 @@ double chain(const Scene& scene, double piece, double combined_byte) {
     return std::max(pieces + scene.ranks - 2, 0.0) * (message(scene, size) + size * combined_byte);
 }
 
-/// Elements are sent twice more where n is not a power of two.
+/// A message between two ranks of a node takes about as long as through its memory.
+double within_node(const Scene& scene, double bytes) { return scene.signal + 2 * bytes * scene.copied_byte; }
+/// A step in which ranks exchange messages with ranks `distance` away. Both are on one node if that has twice as many ranks. Otherwise
+/// `senders` ranks of a node share its link. The ranks of a node follow one another.
+double step(const Scene& scene, std::int64_t distance, double bytes, double senders) {
+    return 2 * static_cast<double>(distance) <= scene.ranks_of_node ? within_node(scene, bytes) : message(scene, senders * bytes);
+}
+
+/// Elements are sent twice more, between neighbours, where n is not a power of two.
 double folding(const Scene& scene) {
     return std::has_single_bit(static_cast<unsigned>(std::max(scene.ranks, 1)))
                ? 0
-               : 2 * message(scene, scene.bytes) + scene.bytes * scene.combined_byte;
+               : 2 * step(scene, 1, scene.bytes, 1) + scene.bytes * scene.combined_byte;
+}
+
+/// All steps of a binomial tree, in which one rank of a node takes part in those between nodes.
+double tree_steps(const Scene& scene, double bytes) {
+    double time = 0;
+    for (std::int64_t distance = 1; distance < scene.ranks; distance *= 2) time += step(scene, distance, bytes, 1);
+    return time;
 }
 
 /// The larger one of two groups, as if both had as many ranks on as many nodes.
@@ -63,12 +83,16 @@ struct OneGroup {
     double ranks, nodes, of_node;
 };
 
+/// The ranks of a group.
+Scene one_group(Scene scene) {
+    scene.ranks = static_cast<int>(OneGroup(scene).ranks);
+    return scene;
+}
 /// The nodes of a group in a call between two groups, as one rank each.
-Scene nodes_of_group(const Scene& scene) {
-    Scene nodes = scene;
-    nodes.ranks = static_cast<int>(std::lround(OneGroup(scene).nodes));
-    nodes.ranks_of_node = 1;
-    return nodes;
+Scene nodes_of_group(Scene scene) {
+    scene.ranks = static_cast<int>(std::lround(OneGroup(scene).nodes));
+    scene.ranks_of_node = 1;
+    return scene;
 }
 /// The same and a root on another node.
 Scene root_and_nodes(const Scene& scene) {
@@ -143,8 +167,7 @@ double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + 
 double reduce_chain(const Scene& scene) { return chain_combining(scene) + port(scene, 1); }
 
 double two_level_of_blocks(const Scene& scene) {
-    Scene nodes = scene;
-    nodes.ranks = nodes_of(scene);
+    Scene nodes = a_rank_of_each_node(scene);
     nodes.bytes = scene.ranks_of_node * scene.bytes;
     // Each rank writes or reads its block; the one that exchanges messages does so with all blocks of its node.
     return scene.signal + (nodes.bytes + scene.bytes) * scene.copied_byte + linear(nodes);
@@ -154,11 +177,7 @@ double barrier_linear(const Scene& scene) { return 2 * in_a_row(scene, 0); }
 
 double barrier_dissemination(const Scene& scene) { return rounds(scene) * scene.latency; }
 
-double barrier_two_level(const Scene& scene) {
-    Scene nodes = scene;
-    nodes.ranks = nodes_of(scene);
-    return 2 * scene.signal + barrier_dissemination(nodes);
-}
+double barrier_two_level(const Scene& scene) { return 2 * scene.signal + barrier_dissemination(a_rank_of_each_node(scene)); }
 
 double exchange(const Scene& scene) {
     Scene busy = scene;
@@ -196,17 +215,26 @@ double alltoall_two_level(const Scene& scene) {
 }
 
 double allreduce_recursive_doubling(const Scene& scene) {
-    return whole_rounds(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte) + folding(scene);
+    double time = folding(scene);
+    for (std::int64_t distance = 1; 2 * distance <= scene.ranks; distance *= 2)
+        time += step(scene, distance, scene.bytes, scene.ranks_of_node) + scene.bytes * scene.combined_byte;
+    return time;
 }
 
 double allreduce_rabenseifner(const Scene& scene) {
-    const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
-    return whole_rounds(scene) * 2 * scene.latency + sent * (2 * scene.byte + scene.combined_byte) + folding(scene);
+    Scene share = scene;
+    share.bytes /= std::max(scene.ranks, 1);
+    return 2 * (whole_rounds(scene) * scene.latency + over_link(share) * scene.byte) + others(scene) * share.bytes * scene.combined_byte +
+           folding(scene);
 }
 
 double allreduce_ring(const Scene& scene) {
     const double sent = scene.bytes * others(scene) / std::max(scene.ranks, 1);
     return 2 * others(scene) * scene.latency + sent * (2 * scene.byte + scene.combined_byte);
+}
+
+double allreduce_reduce_then_broadcast(const Scene& scene) {
+    return 2 * tree_steps(scene, scene.bytes) + rounds(scene) * scene.bytes * scene.combined_byte;
 }
 
 double reduce_scatter_ring(const Scene& scene) { return others(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte); }
@@ -219,6 +247,14 @@ double reduce_scatter_halving(const Scene& scene) {
     return whole_rounds(scene) * scene.latency + over_link(scene) * scene.byte + others(scene) * scene.bytes * scene.combined_byte + folded;
 }
 
+double reduce_scatter_pairwise(const Scene& scene) { return exchange(scene) + others(scene) * scene.bytes * scene.combined_byte; }
+
+double reduce_scatter_reduce_then_scatter(const Scene& scene) {
+    const double all = scene.ranks * scene.bytes, of_node = scene.ranks_of_node;
+    return tree_steps(scene, all) + rounds(scene) * all * scene.combined_byte + rounds(scene) * scene.latency +
+           scene.bytes * (std::max(scene.ranks - of_node, 0.0) * scene.byte + 2 * (of_node - 1) * scene.copied_byte);
+}
+
 bool takes_halving(const Scene& scene) {
     return scene.bytes <= static_cast<double>(kComparedShare) && !is_less(reduce_scatter_ring(scene), reduce_scatter_halving(scene));
 }
@@ -228,8 +264,7 @@ double reduce_scatter_two_level(const Scene& scene) {
     const double lanes = all <= static_cast<double>(kOneLaneOfAll) ? 1 : of_node;
     // Each rank writes all of its elements. In lanes, it puts them in order before.
     const double copied = (lanes > 1 ? 2 : 1) * all, combined = (of_node - 1) * all / lanes;
-    Scene nodes = scene;
-    nodes.ranks = nodes_of(scene);
+    Scene nodes = a_rank_of_each_node(scene);
     nodes.ranks_of_node = 1;
     nodes.bytes = of_node * scene.bytes / lanes;
     const bool by_halving = takes_halving(nodes);
@@ -248,14 +283,12 @@ double scan_recursive_doubling(const Scene& scene) {
 }
 
 double scan_linear(const Scene& scene) {
-    Scene nodes = scene;
-    nodes.ranks = nodes_of(scene);
+    const Scene nodes = a_rank_of_each_node(scene);
     if (nodes.ranks == scene.ranks) return chain_combining(scene);
     double least = std::numeric_limits<double>::infinity();
     for (std::uint64_t length = kShortestPiece; length <= kLongestPiece; length *= 2) {
         const double piece = static_cast<double>(length), size = std::min(piece, scene.bytes);
-        // Within a node a piece takes about as long as through its memory.
-        const double within = scene.signal + size * (2 * scene.copied_byte + scene.combined_byte);
+        const double within = within_node(scene, size) + size * scene.combined_byte;
         least = std::min(least, collectives::chain(nodes, piece, scene.combined_byte) + (scene.ranks - nodes.ranks) * within);
     }
     return least;
@@ -277,8 +310,7 @@ double scan_two_level(const Scene& scene) {
 
 double intergroup_root_gathering(const Scene& scene) {
     const OneGroup group(scene);
-    Scene one = scene;
-    one.ranks = static_cast<int>(group.ranks);
+    const Scene one = one_group(scene);
     Scene all = one;
     all.bytes = group.ranks * scene.bytes;
     return binomial_of_blocks(one) + message(scene, all.bytes) + std::min(binomial(all), chain(all));
@@ -311,23 +343,18 @@ double intergroup_two_level_of_blocks(const Scene& scene) {
     return scene.signal + (nodes.bytes + scene.bytes) * scene.copied_byte + linear(nodes);
 }
 
-double intergroup_reduce_binomial(const Scene& scene) {
-    Scene one = scene;
-    one.ranks = static_cast<int>(OneGroup(scene).ranks);
-    return reduce_binomial(one) + message(scene, scene.bytes);
-}
+double intergroup_reduce_binomial(const Scene& scene) { return reduce_binomial(one_group(scene)) + message(scene, scene.bytes); }
 
 double intergroup_reduce_chain(const Scene& scene) {
-    Scene one = scene;
-    one.ranks = static_cast<int>(OneGroup(scene).ranks) + 1;
-    return reduce_chain(one);
+    Scene and_root = one_group(scene);
+    ++and_root.ranks;
+    return reduce_chain(and_root);
 }
 
 double intergroup_reduce_two_level(const Scene& scene) { return reduce_to_a_node(scene) + message(scene, scene.bytes); }
 
 double intergroup_allreduce_binomial(const Scene& scene) {
-    Scene one = scene;
-    one.ranks = static_cast<int>(OneGroup(scene).ranks);
+    const Scene one = one_group(scene);
     return reduce_binomial(one) + message(scene, scene.bytes) + std::min(broadcast_binomial(one), broadcast_chain(one));
 }
 

@@ -89,11 +89,13 @@ double allgather_two_level(const Scene& scene);
 double alltoall_bruck(const Scene& scene);
 /// One message from each node, or from each of its lanes, to each other node. The blocks are copied before and after.
 double alltoall_two_level(const Scene& scene);
-/// If n is not a power of two, elements are sent twice more. (So in Rabenseifner's algorithm.)
+/// log2 n steps, or twice as many, in which the ranks of a node share its link. If n is not a power of two, elements are sent twice more.
 double allreduce_recursive_doubling(const Scene& scene);
 double allreduce_rabenseifner(const Scene& scene);
-/// 2 (n - 1) steps of one n-th of the elements, for any n.
+/// 2 (n - 1) steps of one n-th of the elements, for any n. Only one rank of a node sends to another node.
 double allreduce_ring(const Scene& scene);
+/// A tree up, and down again: 2 ceil(log2 n) messages, of which those within a node take no link.
+double allreduce_reduce_then_broadcast(const Scene& scene);
 /// Between two groups, of which the larger one has g ranks, all with blocks of the longer size: a tree up, one message, and a tree or a
 /// chain down.
 double intergroup_root_gathering(const Scene& scene);
@@ -127,10 +129,14 @@ double reduce_scatter_ring(const Scene& scene);
 /// By recursive halving: log2 n steps. The ranks of a node share its link. If n is not a power of two, all elements are sent
 /// once more, and a block comes back.
 double reduce_scatter_halving(const Scene& scene);
+/// Each rank sends each other one its block.
+double reduce_scatter_pairwise(const Scene& scene);
+/// All elements go up a tree, and the blocks down.
+double reduce_scatter_reduce_then_scatter(const Scene& scene);
 /// The ranks of a node combine all blocks through its memory. Between nodes, each lane takes one of these two.
 double reduce_scatter_two_level(const Scene& scene);
 /// If a rank's share of the elements has up to this size, in bytes, the time decides between a ring and log2 n steps. Longer ones go round a
-/// ring: by the estimates it is then hardly slower, and measured it is faster.
+/// ring: measured it is faster, although by the estimates it takes up to 2.9 times as long (shares that are little longer, of many ranks).
 inline constexpr std::uint64_t kComparedShare = 8 << 10;
 /// Which of the two a reduce_scatter takes whose ranks are on nodes of their own. (The rules say the same.)
 bool takes_halving(const Scene& scene);

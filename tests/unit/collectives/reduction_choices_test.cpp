@@ -70,6 +70,67 @@ TEST(ReductionChoices, OnUnevenNodesLeaveLongElementsToAllRanks) {
     EXPECT_EQ(taken(reduce_scatter, 1 << 20, uneven), "ring");
 }
 
+// Worked examples on 4 nodes: a message of b bytes takes 1000 + b, and its bytes count once for each rank of a node that sends one.
+TEST(ReductionEstimates, CountTheRanksThatShareALink) {
+    Scene scene{.bytes = 48,
+                .ranks = 16,
+                .ranks_of_node = 4,
+                .latency = 1000,
+                .gap = 100,
+                .byte = 1,
+                .signal = 7,
+                .copied_byte = 0.5,
+                .combined_byte = 2};
+    constexpr double kWithin = 7 + 48, kCombined = 96;
+    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(scene), 2 * kWithin + 2 * (1000 + 4 * 48) + 4 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(scene), 2 * (4 * 1000 + 4 * 12 * 3) + 15 * 6);
+    EXPECT_DOUBLE_EQ(cost::allreduce_ring(scene), 30 * 1000 + 45 * 2 + 45 * 2) << "one rank of a node sends to the next node";
+    EXPECT_DOUBLE_EQ(cost::allreduce_reduce_then_broadcast(scene), 2 * (2 * kWithin + 2 * 1048) + 4 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_pairwise(scene), cost::exchange(scene) + 15 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_reduce_then_scatter(scene),
+                     2 * (7 + 768) + 2 * 1768 + 4 * 16 * kCombined + 4 * 1000 + 12 * 48 + 3 * 48);
+    scene.ranks = 18;
+    scene.ranks_of_node = 3;
+    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(scene), kWithin + 3 * (1000 + 3 * 48) + 4 * kCombined + 2 * kWithin + kCombined)
+        << "neighbours are on one node";
+}
+
+// Where two levels are excluded.
+TEST(ReductionChoices, OnNodesSendLittleOverALinkThatManyRanksShare) {
+    const auto taken = [](std::uint64_t bytes, int nodes) {
+        const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes);
+        return select(OperationKind::allreduce,
+                      {.bytes = bytes, .ranks = 64, .has = nodes > 0 ? on_nodes : kOneRankOnEachHost, .nodes = nodes})
+            .entry->name;
+    };
+    for (const std::uint64_t bytes : {128 << 10, 512 << 10}) {
+        EXPECT_EQ(taken(bytes, 0), "rabenseifner") << bytes;
+        EXPECT_EQ(taken(bytes, 4), "ring") << bytes;
+    }
+}
+
+// Of algorithms that keep the rank order, one rank of a node sends, or all do.
+TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
+    using enum OperationKind;
+    const auto taken = [](OperationKind kind, std::uint64_t bytes, int ranks, int nodes) {
+        const Conditions has = kOneRankOnEachHost.without(Condition::commutative);
+        const Conditions on_nodes = has.with(Condition::several_nodes | Condition::even_nodes);
+        return select(kind, {.bytes = bytes, .ranks = ranks, .has = nodes > 0 ? on_nodes : has, .nodes = nodes}).entry->name;
+    };
+    for (const int ranks : {5, 16, 100, 1024})
+        for (const std::uint64_t bytes : {8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}) {
+            EXPECT_EQ(taken(allreduce, bytes, ranks, 0), "recursive_doubling") << bytes << " bytes, " << ranks << " ranks";
+            EXPECT_EQ(taken(reduce_scatter, bytes, ranks, 0), bytes <= 256 ? "reduce_then_scatter" : "pairwise")
+                << bytes << " bytes, " << ranks << " ranks";
+        }
+    EXPECT_EQ(taken(allreduce, 8, 1024, 16), "recursive_doubling");
+    EXPECT_EQ(taken(allreduce, 1 << 10, 1024, 16), "reduce_then_broadcast");
+    EXPECT_EQ(taken(allreduce, 1 << 20, 1024, 16), "reduce_then_broadcast");
+    EXPECT_EQ(taken(allreduce, 1 << 20, 16, 8), "recursive_doubling") << "two ranks on each node";
+    EXPECT_EQ(taken(reduce_scatter, 1 << 10, 1024, 16), "reduce_then_scatter");
+    EXPECT_EQ(taken(reduce_scatter, 64 << 10, 16, 8), "pairwise");
+}
+
 // Elements of any size are combined in node memory as long as one piece of it holds all that a rank brings.
 TEST(ReductionChoices, OfElementsThatDoNotDivideAPiece) {
     Combiner combiner;

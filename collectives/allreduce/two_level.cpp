@@ -4,7 +4,7 @@
 // Idea: if the elements are many, they are cut into as many shares as the smallest node has ranks. The first ranks of each node combine a
 // share each of what their node brings, through its memory. The ranks that have the same share combine it between the nodes; they form a
 // lane. Then each publishes its share on its node. All cores of a node combine, and what leaves a node is as long as one rank's elements.
-// If the elements are few, there is one lane, which has all of them.
+// If the elements are few, there are fewer lanes: one, which has all of them, if the nodes do not have many ranks.
 //
 // Example: nodes {0 1} {2 3}, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1 and 3
 // write until 1. Ranks 0 and 2 copy their own elements until 1, combine until 2, exchange until 7, combine until 8, and write until 9.
@@ -26,7 +26,7 @@ Task allreduce_two_level(Operation& op) {
     const Levels levels(op);
     const runtime::Arguments arguments = op.arguments();
     const int place = levels.place();
-    const Lanes lanes(op, arguments.data.size <= kOneLaneOfAll ? 1 : levels.fewest());
+    const Lanes lanes(op, lanes_of_all(arguments.data.size, levels));
     const auto own = lanes.part(arguments.data, place);
     co_await combine_on_node(op, levels.here(), place, lanes, own, runtime::InPlace::anywhere);
     if (place < lanes.count() && levels.nodes() > 1) {

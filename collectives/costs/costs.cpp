@@ -261,17 +261,18 @@ bool takes_halving(const Scene& scene) {
 
 double reduce_scatter_two_level(const Scene& scene) {
     const double all = scene.ranks * scene.bytes, of_node = scene.ranks_of_node;
-    const double lanes = all <= static_cast<double>(kOneLaneOfAll) ? 1 : of_node;
+    const double lanes = lanes_of_all(all, of_node, of_node), blocks = of_node / lanes;  // for each lane of a node
     // Each rank writes all of its elements. In lanes, it puts them in order before.
     const double copied = (lanes > 1 ? 2 : 1) * all, combined = (of_node - 1) * all / lanes;
     Scene nodes = a_rank_of_each_node(scene);
     nodes.ranks_of_node = 1;
-    nodes.bytes = of_node * scene.bytes / lanes;
+    nodes.bytes = blocks * scene.bytes;
     const bool by_halving = takes_halving(nodes);
     nodes.bytes = of_node * scene.bytes;  // What the link carries for all lanes together.
     const double between = by_halving ? reduce_scatter_halving(nodes) : reduce_scatter_ring(nodes);
-    // With one lane, the rank that has the blocks of the node passes them on.
-    return between + (lanes > 1 ? 1 : 2) * scene.signal + (copied + (lanes > 1 ? 0 : nodes.bytes)) * scene.copied_byte +
+    // A rank that has the blocks of several ranks passes them on.
+    const bool passes_on = lanes == 1 || blocks > 1;
+    return between + (passes_on ? 2 : 1) * scene.signal + (copied + (passes_on ? blocks * scene.bytes : 0)) * scene.copied_byte +
            combined * scene.combined_byte;
 }
 

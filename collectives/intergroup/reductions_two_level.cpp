@@ -147,8 +147,8 @@ Task intergroup_allreduce_two_level(Operation& op) {
     const std::vector<int> of_own = ranks_of(sides.own), of_other = ranks_of(sides.other);
     const Levels levels(op, of_own, sides.member), other_levels(op, of_other, -1);
     const auto [to, other_to] = meeting_nodes(op, levels, other_levels, sides);
-    const bool is_one_lane = arguments.contribution.size <= kOneLaneOfAll;
-    const Lanes lanes(op, is_one_lane ? 1 : std::min(levels.fewest(), other_levels.fewest()));
+    const int most = std::max(levels.most(), other_levels.most()), fewest = std::min(levels.fewest(), other_levels.fewest());
+    const Lanes lanes(op, static_cast<int>(lanes_of_all(static_cast<double>(arguments.contribution.size), most, fewest)));
     const int place = levels.place();
     const bool has_lane = place < lanes.count();
     const auto result = lanes.part(arguments.data, place);

@@ -1,7 +1,7 @@
 // Reduce_scatter on two levels. The ranks of a node take part together, as in J. L. Träff and S. Hunold, "Decomposing MPI collectives for
 // exploiting multi-lane communication", IEEE Cluster 2020.
 //
-// Idea: the first ranks of each node have a lane each, as many as the smallest node has ranks, or one lane if the elements are few. The
+// Idea: the first ranks of each node have a lane each, as many as the smallest node has ranks, or fewer if the elements are few. The
 // blocks of the ranks of a node are dealt out to the lanes in turn. A rank that has a lane combines the blocks of its lane, for all nodes,
 // through the memory of its node. Then the ranks of a lane do a reduce_scatter among each other, in which each gets the blocks of its node.
 // One of these is its own. If there are others, it publishes them for their ranks. No link carries more than one rank's elements. The
@@ -105,7 +105,7 @@ Task reduce_scatter_two_level(Operation& op) {
     }
     const std::vector<int>& here = levels.here();
     const int place = levels.place(), ranks = static_cast<int>(here.size());
-    const LaneOrder order(op, levels, arguments.contribution.size <= kOneLaneOfAll ? 1 : levels.fewest());
+    const LaneOrder order(op, levels, lanes_of_all(arguments.contribution.size, levels));
     const Scratch ordered(order.is_rank_order() ? 0 : arguments.contribution.size, arguments.contribution);
     const ConstBytes brought = order.is_rank_order() ? arguments.contribution : ConstBytes(ordered.bytes());
     if (!order.is_rank_order()) co_await copy_into_list(op, op.call().bytes, order.ranks, ordered.bytes(), arguments.contribution);

@@ -1,5 +1,6 @@
 // Algorithms for several nodes: their worked examples, what leaves a node, and random calls.
 #include <algorithm>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -103,6 +104,39 @@ TEST(TwoLevel, MessagesGoBetweenNodesOnly) {
     // Nodes 1 to 4 get what the node before has, and nodes 1 and 2 twice; nodes 2 to 4 from two nodes before, node 4 from four before.
     for (const OperationKind kind : {OperationKind::scan, OperationKind::exclusive_scan})
         EXPECT_EQ(two_level_outcome(kind, options, -1, kBytes, Times(kRanks)).bytes, (6 + 3 + 1) * kBytes);
+}
+
+// A few lanes of many ranks share out what one lane of few ranks combines.
+TEST(TwoLevel, LargeNodesHaveSeveralLanes) {
+    for (const auto& [per_node, bytes, lanes] :
+         {std::tuple(4, std::size_t{64 << 10}, 1u), {8, 32 << 10, 1u}, {8, 33 << 10, 2u}, {8, 64 << 10, 2u}, {12, 64 << 10, 3u}}) {
+        Simulation::Options options = two_on_each_node(2 * per_node);
+        options.ranks_per_node = per_node;
+        options.eager_bytes = 1 << 20;
+        std::vector<std::vector<std::uint8_t>> operands;
+        std::vector<std::uint8_t> expected(bytes);
+        for (int rank = 0; rank < options.ranks; ++rank) {
+            auto& own = operands.emplace_back(bytes);
+            for (std::size_t i = 0; i < bytes; ++i) {
+                own[i] = static_cast<std::uint8_t>(static_cast<std::size_t>(rank) * 7 + i % 251);
+                expected[i] = static_cast<std::uint8_t>(expected[i] + own[i]);
+            }
+        }
+        const Times arrivals(operands.size());
+        const Reduced<std::uint8_t> all(options, two_level(OperationKind::allreduce), -1, reduction_of<std::uint8_t>(sum), operands, 0,
+                                        false, arrivals);
+        EXPECT_EQ(all.messages, 2 * lanes) << per_node << ' ' << bytes;
+        for (const auto& result : all.results) ASSERT_EQ(result, expected);
+        // In a reduce_scatter the same elements are blocks for all ranks.
+        const std::size_t block = bytes / operands.size();
+        for (auto& own : operands) own.resize(block * operands.size());
+        const Reduced<std::uint8_t> scattered(options, two_level(OperationKind::reduce_scatter), -1, reduction_of<std::uint8_t>(sum),
+                                              operands, 0, false, arrivals);
+        EXPECT_EQ(scattered.messages, 2 * lanes) << per_node << ' ' << bytes;
+        for (std::size_t rank = 0; rank < operands.size(); ++rank)
+            ASSERT_TRUE(std::equal(scattered.results[rank].begin(), scattered.results[rank].end(),
+                                   expected.begin() + static_cast<std::ptrdiff_t>(rank * block)));
+    }
 }
 
 // One message for each pair of nodes, or one in each lane. No block goes over the network twice.

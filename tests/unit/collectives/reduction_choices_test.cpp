@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/selection.hpp"
+#include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -129,6 +130,20 @@ TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
     EXPECT_EQ(taken(allreduce, 1 << 20, 16, 8), "recursive_doubling") << "two ranks on each node";
     EXPECT_EQ(taken(reduce_scatter, 1 << 10, 1024, 16), "reduce_then_scatter");
     EXPECT_EQ(taken(reduce_scatter, 64 << 10, 16, 8), "pairwise");
+}
+
+// With more than four ranks on a node, what one rank combines stays as long as with four.
+TEST(ReductionChoices, OnLargeNodesShareOutWhatIsCombined) {
+    EXPECT_EQ(lanes_of_all(64 << 10, 4, 4), 1);
+    EXPECT_EQ(lanes_of_all((64 << 10) + 1, 4, 4), 4);
+    EXPECT_EQ(lanes_of_all(64 << 10, 2, 2), 1);
+    EXPECT_EQ(lanes_of_all(64 << 10, 8, 8), 2);
+    EXPECT_EQ(lanes_of_all(64 << 10, 9, 8), 3);
+    EXPECT_EQ(lanes_of_all(64 << 10, 128, 128), 32);
+    EXPECT_EQ(lanes_of_all(16 << 10, 128, 128), 8);
+    EXPECT_EQ(lanes_of_all(8 << 10, 128, 128), 1);
+    EXPECT_EQ(lanes_of_all(64 << 10, 128, 3), 3) << "no more than the smallest node has ranks";
+    EXPECT_EQ(lanes_of_all(64 << 10, 128, 1), 1);
 }
 
 // Elements of any size are combined in node memory as long as one piece of it holds all that a rank brings.

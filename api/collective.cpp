@@ -85,7 +85,7 @@ void Collective::check_reduction(const char* form) const {
 [[gnu::always_inline]] inline collectives::Situation Collective::situation(bool is_planned, const Combiner& combiner) const {
     collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
     if (is_planned) situation.has = situation.has.without(Condition::background);
-    if (row_.combines) situation.has = collectives::conditions_of(combiner, row_, situation);
+    if (row_.combines) situation.has = collectives::conditions_of(combiner, situation.has);
     return situation;
 }
 

@@ -177,7 +177,7 @@ collectives::Situation Intercommunicator::Implementation::situation(const Interg
     const std::uint64_t longest = made.call.has_no_part() ? 0 : std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes});
     auto situation = call.blocks ? all().situation_of_blocks() : all().situation(longest);
     const collectives::OperationRow& row = collectives::operation(made.call.kind);
-    if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, row, situation);
+    if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
     if (is_planned) situation.has = situation.has.without(collectives::Condition::background);
     if (!call.root) return situation;
     const Side& others = call.root->is_mine() ? other : own;

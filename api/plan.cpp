@@ -196,7 +196,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
                                                           : call.bytes;
         collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(longest);
         situation.has = situation.has.without(collectives::Condition::background);
-        if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, row, situation);
+        if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
         const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});
         prepared.algorithm = method.selection.entry;
         prepared.arguments.segment_bytes = method.segment_bytes;

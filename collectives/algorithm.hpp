@@ -32,7 +32,7 @@ enum class Condition : std::uint16_t {
     commutative = 1 << 4,     ///< Operands may be combined in any order.
     any_order = 1 << 5,       ///< The result may also differ, in its last bits, with the order of arrival.
     node_memory = 1 << 7,     ///< All ranks are on one node and share memory in which they publish.
-    whole_pieces = 1 << 6,    ///< A piece of node memory holds whole elements only, or everything.
+    whole_pieces = 1 << 6,    ///< A piece of node memory has room for an element.
     several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
     even_nodes = 1 << 9,      ///< Of the ranks' several nodes, none has less than half as many of the ranks as another one.
     background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).

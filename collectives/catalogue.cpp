@@ -30,7 +30,7 @@ constexpr Need kNeeds[] = {
     {Condition::background, "needs calls that go on without their callers (ROLLCALL_DECOUPLE and a landing budget)"},
     {Condition::commutative, "needs an operation that commutes"},
     {Condition::any_order, "combines in the order of arrival, but this call must give the same result in any order"},
-    {Condition::whole_pieces, "needs elements of a size that divides 64 KiB, or at most 64 KiB of them"},
+    {Condition::whole_pieces, "needs elements of at most 64 KiB each"},
 };
 
 /// Returns null when no algorithm of this operation has this number.

@@ -66,13 +66,10 @@ Conditions conditions_of(const Settings& settings, const InCommon& common) noexc
     return has;
 }
 
-Conditions conditions_of(const Combiner& combiner, Conditions has, std::uint64_t bytes) noexcept {
+Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept {
     if (!combiner.is_commutative) has = has.without(Condition::commutative);
     if (!combiner.any_order) has = has.without(Condition::any_order);
-    // A single piece is whole whatever it holds.
-    const bool is_cut = bytes > runtime::kPieceOfNode;
-    if (combiner.element_bytes == 0 || (is_cut && runtime::kPieceOfNode % combiner.element_bytes != 0))
-        has = has.without(Condition::whole_pieces);
+    if (combiner.element_bytes == 0 || combiner.element_bytes > runtime::kPieceOfNode) has = has.without(Condition::whole_pieces);
     return has;
 }
 

@@ -60,14 +60,8 @@ struct InCommon {
 };
 /// The conditions of calls in a communicator of a job with these settings.
 Conditions conditions_of(const Settings& settings, const InCommon& common) noexcept;
-/// The conditions that remain of `has` when elements are combined with this combiner. `bytes`: the size of all elements of a rank.
-Conditions conditions_of(const Combiner& combiner, Conditions has, std::uint64_t bytes = kAnyBytes) noexcept;
-/// Those that remain in a call.
-inline Conditions conditions_of(const Combiner& combiner, const OperationRow& row, const Situation& situation) noexcept {
-    std::uint64_t bytes = 0;
-    if (__builtin_mul_overflow(situation.bytes, static_cast<std::uint64_t>(row.in_blocks ? situation.ranks : 1), &bytes)) bytes = kAnyBytes;
-    return conditions_of(combiner, situation.has, bytes);
-}
+/// The conditions that remain of `has` when elements are combined with this combiner.
+Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept;
 
 /// What `auto` takes. All ranks get the same answer for the same situation, because it contains only what all ranks know. `choices` are
 /// those of the communicator; null: the rules compare each time. With choices, all situations must have the same ranks, nodes, costs and

@@ -77,8 +77,9 @@ Task pass_along(Operation& op) {
     Pending message;
     std::uint64_t ready = in ? 0 : size;  // bytes of it
     bool has_room = false;
+    const std::uint64_t piece = size > runtime::kPieceOfNode ? runtime::piece_of_node(op) : size;
     const auto can_go_on = [&] {
-        const auto is_ready = [&] { return ready >= (out->by_message() ? size : std::min(size, out->offset() + runtime::kPieceOfNode)); };
+        const auto is_ready = [&] { return ready >= (out->by_message() ? size : std::min(size, out->offset() + piece)); };
         // (There may be no room for the first piece, and a message has them all.)
         has_room = out && !out->complete() && is_ready() && out->has_room() && is_ready();
         return has_room || (in && !in->complete() && in->is_here());

@@ -138,7 +138,8 @@ bool Publication::has_room() {
         generation_ = memory.claim(entry_, operation_.communicator().group, operation_.sequence(), readers());
         claimed_ = true;
     }
-    piece_ = std::min<std::uint64_t>(size_ - offset_, node::kLargeBytes);
+    piece_ = size_ - offset_;
+    if (piece_ > kPieceOfNode) piece_ = piece_of_node(operation_);
     if (reference_) {
         piece_ = size_;
         static_assert(sizeof *reference_ <= node::Entry::kInline);
@@ -311,7 +312,7 @@ bool Reading::is_here() {
         block_ = next;
     }
     here_ = true;
-    if (is_private()) piece_ = std::min(kPrivatePiece, size_ - offset_);
+    if (is_private()) piece_ = std::min(operation_.arguments().combiner.whole_elements(kPrivatePiece), size_ - offset_);
     if (!node::is_block(block_)) return true;
     const std::uint32_t block = node::block_of(block_);
     from_ = region_.data(block);

@@ -1,6 +1,6 @@
 /// \file
 /// The two classes with which an algorithm uses node memory (runtime/node/node_memory.hpp): a Publication publishes data, and a Reading
-/// reads what another rank has published. For communicators whose ranks are all on one node (Condition::node_memory).
+/// reads what another rank has published. They are used among ranks that are all on one node.
 ///
 ///     Publication out(op, kEverybody, data.size);                       Reading in(op, root, true, data.size);
 ///     while (!out.complete()) {                                         while (!in.complete()) {
@@ -16,6 +16,7 @@
 /// is true on both sides. The data then goes by messages, which the example leaves out (collectives/published/published.hpp does all this).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -36,6 +37,10 @@ inline constexpr int kHigherRanks = -2;
 
 /// Data longer than this is published in pieces of this size.
 inline constexpr std::uint64_t kPieceOfNode = node::kLargeBytes;
+/// The same where elements are combined: whole elements only, because readers combine each piece by itself.
+inline std::uint64_t piece_of_node(const Operation& operation) {
+    return std::min(operation.arguments().combiner.whole_elements(kPieceOfNode), kPieceOfNode);
+}
 
 /// Whether all ranks of the operation's communicator are on one node and share memory. The answer is the same on all of them.
 bool are_on_one_node(Operation& operation);
@@ -118,8 +123,8 @@ inline constexpr std::uint64_t kLeastPrivate = 64 << 10;
 /// The same where each rank has a core of its own. There the publisher and the reader copy at the same time, piece by piece through the
 /// caches. That is faster than the system call until the data no longer fits there. (Offers: Publication::pays_to_read().)
 inline constexpr std::uint64_t kLeastPrivateWithCores = 1 << 20;
-/// A reader copies private data in pieces of this size, in bytes. After each it looks whether the publisher has taken the data back. It
-/// makes no progress in between.
+/// A reader copies private data in pieces of this size, in bytes, or less, so that it has whole elements. After each it looks whether the
+/// publisher has taken the data back. It makes no progress in between.
 inline constexpr std::uint64_t kPrivatePiece = 1 << 20;
 
 class Publication final : public NodeUse {

@@ -183,6 +183,51 @@ TEST(Intergroup, AllreduceAndAlltoall) {
         }
 }
 
+// A piece of node memory does not hold a whole number of these elements.
+TEST(Intergroup, LongElementsAreNotCut) {
+    struct Whole {
+        std::uint64_t a, b, c;
+    };
+    const auto combiner = collectives::combiner_of(reduction_of<Whole>([](const Whole& x, const Whole& y) noexcept {
+        return Whole{x.a + y.a, x.b + y.b, x.c + y.c};
+    }));
+    constexpr int p = 3, q = 4;
+    for (const std::size_t count : {2731, 20'000})
+        for (const OperationKind kind : {OperationKind::intergroup_reduce, OperationKind::intergroup_allreduce})
+            for (const AlgorithmEntry* const entry : algorithms_of(kind)) {
+                if (!entry->needs.contains(collectives::Condition::whole_pieces)) continue;
+                SCOPED_TRACE(fmt::format("{} {}, {} elements", name(kind), entry->name, count));
+                const int root = kind == OperationKind::intergroup_reduce ? 1 : -1;
+                std::vector<Memory> memory(p + q);
+                std::vector<std::vector<Whole>> expected(memory.size());
+                const auto sum_of = [&](int first, int last) {
+                    std::vector<Whole> sums(count);
+                    for (std::size_t i = 0; i < count; ++i)
+                        for (auto r = static_cast<std::uint64_t>(first); r < static_cast<std::uint64_t>(last); ++r)
+                            sums[i] = {sums[i].a + (r << 32) + i, sums[i].b + r, sums[i].c + i};
+                    return sums;
+                };
+                for (int rank = 0; rank < p + q; ++rank) {
+                    const auto r = static_cast<std::size_t>(rank);
+                    const auto own = std::as_bytes(std::span(expected[r] = sum_of(rank, rank + 1)));
+                    const bool gets = root < 0 || rank == root, brings = root < 0 || rank >= p;
+                    if (brings) memory[r].contribution.assign(own.begin(), own.end());
+                    expected[r] = gets ? sum_of(rank < p ? p : 0, rank < p ? p + q : p) : std::vector<Whole>();
+                    memory[r].data.resize(expected[r].size() * sizeof(Whole));
+                }
+                Simulation::Options machine;
+                machine.ranks_per_node = entry->needs.contains(collectives::Condition::several_nodes) ? 2 : 0;
+                runtime::Call call;
+                call.bytes = count * sizeof(Whole);
+                const auto outcome = run_between_groups(*entry, p, q, root, machine, call, memory, combiner, Times(p + q));
+                for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+                for (std::size_t r = 0; r < memory.size(); ++r) {
+                    const auto wanted = std::as_bytes(std::span(expected[r]));
+                    EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), memory[r].data.begin(), memory[r].data.end())) << "rank " << r;
+                }
+            }
+}
+
 // Sums of floats differ with the order of the operands. The ranks of a group must not.
 TEST(Intergroup, AnAllreduceGivesAllRanksOfAGroupTheSameBits) {
     constexpr int kFirst = 3, kSecond = 5, kRanks = kFirst + kSecond;

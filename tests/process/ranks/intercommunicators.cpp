@@ -212,7 +212,7 @@ struct Round {
         between.allreduce(own_triples, sums, kAddTriples);
         const Triple expected_sum{other, other * (other - 1) / 2, other * (is_first ? 4 : 3)};
         check(sums == std::vector(count, expected_sum), "an allreduce of {} triples", count);
-        // Ranks that have no part do not know the size, and accept what a size may rule out. (Without node memory all ranks refuse.)
+        // Ranks that have no part do not know the size. (Without node memory all ranks refuse.)
         std::vector<Triple> few(is_first && member > 0 ? 0 : 10, Triple{1, member, is_first ? 3 : 4});
         try {
             between.reduce(few, kAddTriples, is_first ? IntergroupRoot(Mine{0}) : Theirs{0}, {.algorithm = "shared_memory"});

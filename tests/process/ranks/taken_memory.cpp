@@ -1,6 +1,7 @@
 /// \file
 /// Scenarios of memory that a program takes from the runtime: what is read there, how long it is read, and what deaths change.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -267,6 +268,25 @@ ROLLCALL_SCENARIO(blocks_that_are_offered) {
     }
 }
 
+namespace {
+
+struct ThreeWords {
+    std::array<Word, 3> words;
+};
+struct AddThreeWords {
+    ThreeWords operator()(const ThreeWords& x, const ThreeWords& y) const noexcept {
+        return {{x.words[0] + y.words[0], x.words[1] + y.words[1], x.words[2] + y.words[2]}};
+    }
+};
+
+}  // namespace
+}  // namespace rollcall::test
+
+template <>
+inline constexpr bool rollcall::commutes<rollcall::test::AddThreeWords> = true;
+
+namespace rollcall::test {
+
 // Between two ranks, long elements are combined where they stand, and results are copied from where they stand. Words: a seed, and the
 // number of rounds.
 ROLLCALL_SCENARIO(long_sums) {
@@ -301,6 +321,13 @@ ROLLCALL_SCENARIO(long_sums) {
         }
         spoil(buffers.into);
     }
+    // Neither a piece of node memory nor one of private memory holds a whole number of these elements.
+    std::vector<ThreeWords> brought(kPrivateWords), added(brought.size());
+    for (std::size_t i = 0; i < brought.size(); ++i)
+        for (std::size_t k = 0; k < 3; ++k) brought[i].words[k] = value_of(scene.rank, 3 * i + k);
+    scene.world.allreduce(brought, added, AddThreeWords());
+    for (std::size_t i = 0; i < added.size(); ++i)
+        for (std::size_t k = 0; k < 3; ++k) check(added[i].words[k] == total(3 * i + k), "allreduce of long elements: word {} of {}", k, i);
 }
 
 // Rank 1 publishes its blocks, or what is to be added, and dies. The others come later, and find that they cannot read its memory. They are

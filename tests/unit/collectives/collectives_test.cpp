@@ -203,7 +203,7 @@ TEST(Limits, AnAlgorithmIsFoundOnlyForCallsThatHaveWhatItNeeds) {
     EXPECT_EQ(refused("ring", kReal.without(Condition::commutative)),
               "gather algorithm 'ring' needs an operation that commutes; allowed: any, equal, greedy, near");
     EXPECT_EQ(refused("ring", kReal.without(Condition::whole_pieces)),
-              "gather algorithm 'ring' needs elements of a size that divides 64 KiB, or at most 64 KiB of them; allowed: any, equal, "
+              "gather algorithm 'ring' needs elements of at most 64 KiB each; allowed: any, equal, "
               "greedy, near");
     EXPECT_EQ(
         refused("greedy", kReal.without(Condition::any_order)),

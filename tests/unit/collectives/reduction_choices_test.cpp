@@ -146,27 +146,32 @@ TEST(ReductionChoices, OnLargeNodesShareOutWhatIsCombined) {
     EXPECT_EQ(lanes_of_all(64 << 10, 128, 1), 1);
 }
 
-// Elements of any size are combined in node memory as long as one piece of it holds all that a rank brings.
+// Elements of any size are combined in node memory as long as one piece of it holds an element.
 TEST(ReductionChoices, OfElementsThatDoNotDivideAPiece) {
     Combiner combiner;
     combiner.element_bytes = 24;
     const auto taken = [&](OperationKind kind, std::uint64_t bytes, Conditions has) {
-        Situation situation{.bytes = bytes, .ranks = 8, .has = has, .nodes = has.contains(Condition::several_nodes) ? 2 : 0};
-        situation.has = conditions_of(combiner, operation(kind), situation);
-        return select(kind, situation).entry->name;
+        const int nodes = has.contains(Condition::several_nodes) ? 2 : 0;
+        return select(kind, {.bytes = bytes, .ranks = 8, .has = conditions_of(combiner, has), .nodes = nodes}).entry->name;
     };
     const Conditions on_one_node = kOneRankOnEachHost.with(Condition::shared_boards | Condition::node_memory);
-    const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes);
+    const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes | Condition::even_nodes);
     using enum OperationKind;
-    EXPECT_EQ(taken(allreduce, 24, on_one_node), "shared_memory");
-    EXPECT_EQ(taken(allreduce, 65'520, on_one_node), "shared_memory");
-    EXPECT_NE(taken(allreduce, 65'544, on_one_node), "shared_memory") << "an element would be cut";
-    EXPECT_EQ(taken(allreduce, 24, on_nodes), "two_level");
-    EXPECT_EQ(taken(reduce_scatter, 8'184, on_one_node), "shared_memory") << "65472 bytes in all";
-    EXPECT_NE(taken(reduce_scatter, 8'208, on_one_node), "shared_memory");
-    EXPECT_EQ(taken(scan, 240, on_one_node), "shared_memory");
-    combiner.element_bytes = 16;
-    EXPECT_EQ(taken(allreduce, 1 << 20, on_one_node), "shared_memory");
+    for (const std::uint32_t element : {16, 24, 64 << 10}) {
+        combiner.element_bytes = element;
+        for (const std::uint64_t count : {1, 3, 2730, 2731, 100'000}) {
+            const std::uint64_t bytes = element * count;
+            for (const OperationKind kind : {allreduce, reduce, reduce_scatter}) {
+                EXPECT_EQ(taken(kind, bytes, on_one_node), "shared_memory") << runtime::name(kind) << ' ' << element << ' ' << count;
+                if (kind != reduce)
+                    EXPECT_EQ(taken(kind, bytes, on_nodes), "two_level") << runtime::name(kind) << ' ' << element << ' ' << count;
+            }
+            EXPECT_EQ(taken(scan, bytes, on_one_node), "shared_memory") << element << ' ' << count;
+        }
+    }
+    combiner.element_bytes = (64 << 10) + 1;
+    for (const OperationKind kind : {allreduce, reduce, reduce_scatter, scan})
+        EXPECT_NE(taken(kind, combiner.element_bytes, on_one_node), "shared_memory") << "an element would be cut";
 }
 
 }  // namespace

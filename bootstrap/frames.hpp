@@ -199,8 +199,8 @@ inline constexpr const char* kJobVariable = "ROLLCALL_BOOTSTRAP_JOB";
 inline constexpr const char* kRankVariable = "ROLLCALL_BOOTSTRAP_RANK";
 inline constexpr const char* kSizeVariable = "ROLLCALL_BOOTSTRAP_SIZE";
 inline constexpr std::string_view kVariablePrefix = "ROLLCALL_BOOTSTRAP_";
-/// find_bootstrap() sets this variable to mark_of_this_process() when the process has joined. Other copies of the library in the process then
-/// find it.
+/// find_bootstrap() sets this variable to mark_of_this_process() when the process has joined. Other copies of the library in the process
+/// then find it.
 inline constexpr const char* kJoinedVariable = "ROLLCALL_BOOTSTRAP_JOINED";
 /// A text that only this process has, and that every copy of the library in it can make.
 std::string mark_of_this_process();

@@ -54,6 +54,7 @@ class alignas(64) Engine final : public transport::Sink {
     node::NodeMemory* node() noexcept { return node_; }
     /// Tells the ranks that share memory with this one whether it sleeps, so that they know when they must wake it.
     void set_sleeping(bool sleeps) noexcept;
+    bool sleeps() const noexcept { return sleeps_; }
     /// Why this job cannot end in good order: a rank died or is out of reach. Empty: the job can end in good order.
     std::optional<Error> loss() const;
     /// The first message that was lost after its send() had ended, in a sentence. Empty: there is none. loss() tells of it, too.
@@ -309,7 +310,7 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned take_mail() noexcept;
     bool nudge(int peer) noexcept;  ///< Wakes it. Returns false if there is no memory for that; tick() then does it (nudge_again()).
     void nudge_again() noexcept;
-    void wake_in_node(int peer) noexcept;  ///< If it sleeps.
+    bool wake_in_node(int peer) noexcept;  ///< Returns whether it sleeps.
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
     void mismatch(Operation& operation, const Call& other, int source);

@@ -98,8 +98,10 @@ bool Engine::nudge(int peer) noexcept {
     }
 }
 
-void Engine::wake_in_node(int peer) noexcept {
-    if (node_->is_to_wake(peer) && !nudge(peer)) node_->still_sleeps(peer);
+bool Engine::wake_in_node(int peer) noexcept {
+    if (!node_->is_to_wake(peer)) return false;
+    if (!nudge(peer)) node_->still_sleeps(peer);
+    return true;
 }
 
 // Wakes all ranks of the node that sleep, because it is not known any more which of them could not be woken.

@@ -78,10 +78,12 @@ class Lane {
     /// call. If not, the caller must use run(). Before it gives up, it may look so many times more at what another rank writes.
     template <class Work>
     bool run_at_once(Work&& work) {
-        if (!try_take()) return false;
+        if (!try_take_as_it_is()) return false;
         const Baton baton(*this);
         if (submitted_.load(std::memory_order_relaxed) || !work(engine_, looks_)) return false;
         note_call();
+        if (parked_.load(std::memory_order_relaxed)) [[unlikely]]
+            return leave_parked();
         poll_if_due();
         return true;
     }
@@ -159,14 +161,19 @@ class Lane {
         bool reached_goal() const { return reached(goal); }
     };
 
+    /// The owner must not poll while the lane is parked.
+    bool try_take_as_it_is() noexcept {
+        return !baton_.load(std::memory_order_relaxed) && !baton_.exchange(true, std::memory_order_acquire);
+    }
     bool try_take(bool in_background = false) noexcept {
-        if (baton_.load(std::memory_order_relaxed) || baton_.exchange(true, std::memory_order_acquire)) return false;
+        if (!try_take_as_it_is()) return false;
         if (parked_.load(std::memory_order_relaxed)) [[unlikely]]
             unpark(in_background);
         return true;
     }
     void note_call() noexcept;
     void poll_if_due() noexcept;
+    bool leave_parked() noexcept;
     void take();
     bool let_go() noexcept;
     void release() noexcept;

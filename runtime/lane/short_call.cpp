@@ -141,7 +141,8 @@ inline void ShortCall::wake() {
     if (!engine_.node_->any_sleeps()) return;
     for (int rank = first_; rank <= last_; ++rank) {
         const int peer = communicator_.group->world_rank(rank);
-        if (rank != rank_) engine_.wake_in_node(peer);
+        // The message may need a poll, so somebody must look here (Lane::leave_parked()).
+        if (rank != rank_ && engine_.wake_in_node(peer) && engine_.sleeps()) engine_.set_sleeping(false);
     }
 }
 

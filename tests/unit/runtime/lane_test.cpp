@@ -51,6 +51,25 @@ TEST(Lane, GivesTheBatonBackWhenACallThrows) {
     EXPECT_TRUE(is_free());
 }
 
+// A rank that has computed for a while would otherwise wake that thread in each call.
+TEST(Lane, LetsTheParkedThreadSleepThroughCallsThatEndAtOnce) {
+    LaneUnderTest test(with_background());
+    const LaneCounters& counters = test.lane.counters();
+    while (counters.background_parks < 1) std::this_thread::sleep_for(milliseconds(1));
+    while (!test.lane.run_at_once([](Engine&, unsigned) { return true; })) std::this_thread::yield();  // that thread still has the baton
+    const std::uint64_t looks = counters.background_looks, polls = test.network.polls;
+    for (int i = 0; i < 100; ++i) EXPECT_TRUE(test.lane.run_at_once([](Engine& engine, unsigned) { return engine.sleeps(); }));
+    EXPECT_EQ(counters.background_looks, looks);
+    EXPECT_EQ(test.network.polls, polls);
+    // This one has sent a message, which may need a poll.
+    EXPECT_TRUE(test.lane.run_at_once([](Engine& engine, unsigned) {
+        engine.set_sleeping(false);
+        return true;
+    }));
+    EXPECT_GT(test.network.polls, polls);
+    while (counters.background_parks < 2) std::this_thread::sleep_for(milliseconds(1));
+}
+
 TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {
     for (const bool waits : {false, true}) {
         LaneUnderTest test(host_driven());

@@ -36,6 +36,21 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
     return method;
 }
 
+// If the ranks count different sizes, they may choose different algorithms. The error then names the sizes (Call::counts_others()).
+collectives::Situation Communicator::Implementation::situation_of_blocks(const runtime::Block* counted) const {
+    if (!counted) {
+        collectives::Situation unknown = situation(collectives::kAnyBytes);
+        unknown.has = conditions.without(Condition::equal_blocks);
+        return unknown;
+    }
+    const auto ranks = static_cast<std::uint64_t>(state.group->size);
+    std::uint64_t total = 0;
+    for (std::uint64_t rank = 0; rank < ranks; ++rank) total += counted[rank].size;
+    collectives::Situation situation = this->situation(total / ranks);
+    situation.is_average = true;
+    return situation;
+}
+
 void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
     if (record) record->arrival = monotonic_now();
     const Timeout limit = deadline(timeout);  // first, so that a wrong timeout takes no sequence number
@@ -209,7 +224,10 @@ std::string Collective::explain(const CollectiveOptions& options, bool is_planne
     static_assert(kOwnSizes == runtime::kManySizes);
     if (!row_.has_own_sizes || bytes_ != kOwnSizes) checked_total("explain() of ");
     const collectives::Situation situation = this->situation(is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
-    return collectives::explain(row_, situation, here.method(row_, situation, options).selection);
+    std::string text = collectives::explain(row_, situation, here.method(row_, situation, options).selection);
+    if (!situation.has.contains(Condition::equal_blocks) && row_.kind == runtime::OperationKind::allgather)
+        text += "; a call chooses by the average size of its blocks: ask for that size";
+    return text;
 }
 
 // --- of blocks of different sizes ------------------------------------------------------------------------------------------
@@ -248,8 +266,9 @@ std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const st
     return runtime::kManySizes;
 }
 
-collectives::Situation CollectiveOfBlocks::situation(bool is_planned) const {
-    collectives::Situation situation = call_.here().situation_of_blocks();
+collectives::Situation CollectiveOfBlocks::situation(const Prepared& prepared, bool is_planned) const {
+    const bool is_counted_by_all = !call_.row_.has_root && !call_.row_.personal;
+    collectives::Situation situation = call_.here().situation_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
     if (is_planned) situation.has = situation.has.without(Condition::background);
     return situation;
 }
@@ -264,7 +283,7 @@ CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions
         call_.row_.personal ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
     call_.check_buffers(prepared.arguments, form);
 
-    const auto method = here.method(call_.row_, situation(is_planned), options);
+    const auto method = here.method(call_.row_, situation(prepared, is_planned), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, sizes, method.segment_bytes);
@@ -289,7 +308,7 @@ Plan CollectiveOfBlocks::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
     const Communicator::Implementation& here = call_.here();
     Prepared prepared = prepare(how, "plan_", true);
-    const collectives::Situation planned = situation(true);
+    const collectives::Situation planned = situation(prepared, true);
     Plan plan = here.plan(prepared, options, collectives::explain(call_.row_, planned, here.method(call_.row_, planned, how).selection));
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;

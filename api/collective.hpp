@@ -91,7 +91,7 @@ class CollectiveOfBlocks {
         Layout layout;  ///< `arguments` point into it.
     };
     Prepared prepare(const CollectiveOptions& options, const char* form, bool is_planned = false) const;
-    collectives::Situation situation(bool is_planned) const;
+    collectives::Situation situation(const Prepared& prepared, bool is_planned) const;
     /// Fills the arguments and the layout. Returns what the call tells other ranks about the sizes.
     std::uint64_t prepare_one_list(Prepared& prepared, bool is_root, const std::string& caller) const;
     std::uint64_t prepare_two_lists(Prepared& prepared, const std::string& caller) const;

@@ -58,11 +58,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
                 .nodes_of_group = largest_group.nodes,
                 .costs = state.group->costs};
     }
-    collectives::Situation situation_of_blocks() const {
-        collectives::Situation situation = this->situation(collectives::kAnyBytes);
-        situation.has = conditions.without(collectives::Condition::equal_blocks);
-        return situation;
-    }
+    /// `counted`: the blocks of all ranks, if all ranks know them. Null: nobody knows all sizes.
+    collectives::Situation situation_of_blocks(const runtime::Block* counted = nullptr) const;
 
     /// A collective call that is ready to begin: its arguments are checked, and its algorithm is chosen.
     struct Prepared {

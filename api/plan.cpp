@@ -194,7 +194,8 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
         const std::uint64_t longest = call.has_no_part()  ? 0
                                       : is_between_groups ? std::max(call.bytes, std::uint64_t{call.segment_bytes})
                                                           : call.bytes;
-        collectives::Situation situation = call.own_sizes ? own->situation_of_blocks() : own->situation(longest);
+        const runtime::Block* const counted = call.is_among_all() && !row.personal ? prepared.arguments.blocks : nullptr;
+        collectives::Situation situation = call.own_sizes ? own->situation_of_blocks(counted) : own->situation(longest);
         situation.has = situation.has.without(collectives::Condition::background);
         if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
         const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});

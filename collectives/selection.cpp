@@ -153,7 +153,9 @@ std::string stay_or_leave(const OperationRow& row, const Situation& situation, c
 
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection) {
     std::string what;
-    if (!situation.has.contains(Condition::equal_blocks))
+    if (situation.is_average)
+        what = fmt::format(" of blocks of different sizes ({} bytes on the average)", situation.bytes);
+    else if (!situation.has.contains(Condition::equal_blocks))
         what = " of blocks of different sizes";
     else if (row.moves_data)
         what = fmt::format(" of {} bytes", situation.bytes);

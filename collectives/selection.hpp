@@ -21,6 +21,7 @@ struct Situation {
     /// Of a call between two groups: see Scene. 0: not known.
     int ranks_of_group = 0, nodes_of_group = 0;
     const Costs* costs = &kBuiltInCosts;
+    bool is_average = false;  ///< The blocks have sizes of their own, all ranks know them, and `bytes` is the average.
 };
 
 /// The call as the estimates see it. Messages go between hosts unless the ranks share their boards.

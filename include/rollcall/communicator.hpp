@@ -360,8 +360,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \}
 
     /// Says in a sentence which algorithm a call of this operation ("broadcast", "scatter", ...) would run, and why. `bytes` is the size of
-    /// the message or of one block, or kOwnSizes for blocks of different sizes. Not collective. Throws Error{invalid_argument} if there is
-    /// no such operation, with the names of all, or if it cannot have this size.
+    /// the message or of one block, or kOwnSizes for blocks of different sizes (of an allgather: their average size). Not collective. Throws
+    /// Error{invalid_argument} if there is no such operation, with the names of all, or if it cannot have this size.
     std::string explain(std::string_view operation, std::uint64_t bytes = 0, const CollectiveOptions& options = {}) const;
 
     /// Makes one communicator for each color, of the ranks that give this color. They are ordered by key, and by rank where keys are

@@ -299,7 +299,7 @@ rollcall_status rollcall_start_gather_blocks(const rollcall_communicator* commun
                                              const uint64_t* counts, const uint64_t* offsets, int root,
                                              const rollcall_collective_options* options, rollcall_request** request);
 /** \} */
-/** As `bytes` of rollcall_explain(): the blocks have different sizes. */
+/** As `bytes` of rollcall_explain(): the blocks have different sizes. (Of an allgather, give their average size.) */
 #define ROLLCALL_OWN_SIZES UINT64_MAX
 
 /** Writes a sentence to `text` that says which algorithm a call of this operation ("broadcast", ...) would run, and why. `bytes` is the

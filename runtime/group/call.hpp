@@ -78,10 +78,13 @@ struct Call {
     }
     /// Whether the operation has one group and no root, and its blocks have sizes of their own.
     bool is_among_all() const noexcept { return own_sizes && root < 0 && !is_between_groups(kind); }
-    /// Whether the calls differ only in the sizes, in an operation in which each rank counts the sizes of all blocks.
+    /// Whether the calls differ only in the sizes, in an operation in which each rank counts the sizes of all blocks. Ranks that count other
+    /// sizes may have chosen another algorithm.
     bool counts_others(const Call& other) const noexcept {
         Call same = other;
         same.bytes = bytes;
+        same.algorithm = algorithm;
+        same.segment_bytes = segment_bytes;
         return is_among_all() && bytes != other.bytes && is_same_as(same);
     }
     /// Whether this rank has no part in the operation, which is one between two groups with a root in its own group. It then knows no size,

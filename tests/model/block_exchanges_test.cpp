@@ -151,15 +151,25 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
             }
 }
 
-// One rank counts another size for one block. All ranks are told which.
+/// What a rank may choose for an allgather that counts other sizes than the ranks that take `algorithm`. Both can run on the same machine.
+const AlgorithmEntry& other_choice(Random& random, const AlgorithmEntry& algorithm) {
+    const AlgorithmEntry* other = nullptr;
+    do {
+        other = random.pick(algorithms(OperationKind::allgather));
+    } while (!other->needs.empty() && !algorithm.needs.empty() && other->needs != algorithm.needs);
+    return *other;
+}
+
+// One rank counts another size for one block. All ranks are told which, also if it chooses another algorithm.
 TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     Random random(92);
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 2; n <= 6; ++n)
             for (int repetition = 0; repetition < 10; ++repetition) {
-                auto options = random_machine(random, n, 3000, *entry);
-                options.tick_for = kHour;
                 const bool is_for_each = collectives::operation(entry->operation).personal;
+                const AlgorithmEntry& of_wrong = is_for_each || random.chance(0.5) ? *entry : other_choice(random, *entry);
+                auto options = random_machine(random, n, 3000, of_wrong.needs.empty() ? *entry : of_wrong);
+                options.tick_for = kHour;
                 ExchangeMemory memory(random, n, is_for_each);
                 const auto wrong = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(n)));
                 const std::size_t other = (wrong + 1 + random.below(static_cast<std::uint64_t>(n - 1))) % static_cast<std::size_t>(n);
@@ -167,10 +177,11 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
                 const std::uint64_t right = size;
                 size = size > 0 && random.chance(0.5) ? random.below(size) : size + 1 + random.below(200);
                 memory.into[wrong].resize(end_of(memory.received[wrong]) + 300);
-                SCOPED_TRACE(fmt::format("{} {} {}: rank {} counts {} for {}, which has {}", name(entry->operation), entry->name,
-                                         describe(options), wrong, size, other, right));
+                SCOPED_TRACE(fmt::format("{} {} {}: rank {} ({}) counts {} for {}, which has {}", name(entry->operation), entry->name,
+                                         describe(options), wrong, of_wrong.name, size, other, right));
                 Simulation simulation(options);
-                simulation.run([&](int rank) { return call_of(*entry, memory, rank); }, random_delays(random, n, 0, 1000));
+                simulation.run([&](int rank) { return call_of(rank == static_cast<int>(wrong) ? of_wrong : *entry, memory, rank); },
+                               random_delays(random, n, 0, 1000));
                 for (int rank = 0; rank < n; ++rank) {
                     const Error* const error = simulation.world(rank).broken.get();
                     ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";

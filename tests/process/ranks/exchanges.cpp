@@ -274,6 +274,16 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
                   what.find("80") != std::string::npos,
               "{} says '{}'", algorithm, what);
     }
+    // `auto` may take another algorithm for what rank 1 counts.
+    for (const std::size_t wrong : {1000, 300'000}) {
+        const Communicator world = scene.world.duplicate();
+        std::vector<std::size_t> counts(ranks, 10);
+        if (scene.rank == 1) counts[0] = wrong;
+        std::vector<long> all(10 * ranks + wrong), own(10);
+        const CollectiveOptions options{.algorithm = "auto", .segment_bytes = {}, .timeout = kPatience};
+        const std::string what = told("allgather", world, [&] { world.allgather(own, all, Blocks(counts), options); });
+        check(what.find("for the block of rank 0, but rank") != std::string::npos, "it says '{}'", what);
+    }
     for (const std::string& algorithm : algorithms_of_blocks(scene.world, OperationKind::alltoall))
         for (const std::size_t wrong : {2, 100}) {
             const Communicator world = scene.world.duplicate();
@@ -295,11 +305,12 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
           what);
     const Communicator planned = scene.world.duplicate();
     std::vector<std::size_t> counts(ranks, 2);
+    std::vector<long> two(2), room(2 * ranks + 1);
+    const std::string right = planned.plan_allgather(two, room, Blocks(counts)).explanation();
+    check(right.starts_with("allgather of blocks of different sizes (16 bytes on the average) "), "it says '{}'", right);
     if (scene.rank == 1) counts[0] = 3;
-    const Error error = expect_error(ErrorCode::mismatch, "plans that count differently", [&] {
-        std::vector<long> two(2), room(2 * ranks + 1);
-        planned.plan_allgather(two, room, Blocks(counts));
-    });
+    const Error error =
+        expect_error(ErrorCode::mismatch, "plans that count differently", [&] { planned.plan_allgather(two, room, Blocks(counts)); });
     check(std::string(error.what()).find("with other sizes of the blocks") != std::string::npos, "it says '{}'", error.what());
     still_works(scene.world);
 }

@@ -60,9 +60,8 @@ double step(const Scene& scene, std::int64_t distance, double bytes, double send
 
 /// Elements are sent twice more, between neighbours, where n is not a power of two.
 double folding(const Scene& scene) {
-    return std::has_single_bit(static_cast<unsigned>(std::max(scene.ranks, 1)))
-               ? 0
-               : 2 * step(scene, 1, scene.bytes, 1) + scene.bytes * scene.combined_byte;
+    const bool is_power_of_two = std::has_single_bit(static_cast<unsigned>(std::max(scene.ranks, 1)));
+    return is_power_of_two ? 0 : 2 * step(scene, 1, scene.bytes, 1) + scene.bytes * scene.combined_byte;
 }
 
 /// All steps of a binomial tree, in which one rank of a node takes part in those between nodes.

@@ -28,8 +28,8 @@ typedef struct rollcall_intercommunicator rollcall_intercommunicator;
 rollcall_status rollcall_intercommunicator_create(const rollcall_communicator* communicator, const int* first, size_t first_count,
                                                   const int* second, size_t second_count, rollcall_intercommunicator** result);
 /** Frees the handle. NULL is allowed. Between two jobs, freeing the last handle waits for all ranks of both jobs, as
- * rollcall_intercommunicator_disconnect() does, but a failure is only logged. What merge made counts as such a handle, and so do requests
- * and plans. */
+ * rollcall_intercommunicator_disconnect() does, but a failure is only logged. What merge made counts as such a handle, and so do requests,
+ * plans and completion queues. */
 void rollcall_intercommunicator_free(rollcall_intercommunicator* between);
 /** \{
  * The rank of this process in its own group, the size of that group, and the size of the other one; -1 for NULL. */
@@ -54,8 +54,9 @@ rollcall_status rollcall_intercommunicator_disconnect(const rollcall_intercommun
 /** A place where other jobs can connect; listener.hpp describes it. */
 typedef struct rollcall_listener rollcall_listener;
 
-/** Begins to listen on rank 0 of the communicator, at this port (0: any). Collective. `job_name` is what errors call this job, on rank 0;
- * NULL: an identifier of its starter. The text need only live until the call returns. */
+/** Begins to listen on rank 0 of the communicator, at this port (0: any). Each connection then uses one more port of rank 0, which the
+ * system chooses. Collective. `job_name` is what errors call this job, on rank 0; NULL: an identifier of its starter. The text need only
+ * live until the call returns. */
 rollcall_status rollcall_listener_create(const rollcall_communicator* communicator, const char* job_name, uint16_t port,
                                          rollcall_listener** result);
 /** Frees the handle, and ends the listening. NULL is allowed. */

@@ -40,6 +40,7 @@ struct ProgressStatistics {
 /// A Job changes two things in its process. One is the environment. The constructor takes the variables of the starter out of it
 /// (unsetenv()). It sets ROLLCALL_BOOTSTRAP_JOINED, by which other copies of the library in this process find that it has joined. The
 /// transport `ofi` sets a variable of libfabric. While the constructor runs, no other thread may call getenv() or change the environment.
+/// The same holds in Listener::accept() and Intercommunicator::connect().
 /// The other is what happens to an exception that leaves main() or a thread: it ends the whole job. The first Job installs a handler by
 /// std::set_terminate(), which tells the other ranks of all jobs of this process and then calls the handler that was there before.
 ///
@@ -156,11 +157,12 @@ class ROLLCALL_EXPORT Job {
     /// last call of this function, so test the requests again before sleeping.
     bool prepare_to_sleep();
     /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume. All
-    /// Jobs that share the job count together, so a part of the program resumes only what it has paused.
+    /// Jobs that share the job count together, so a part of the program resumes only what it has paused. The threads of connections to
+    /// other jobs go on.
     void pause_background();
     /// Ends one pause_background(). Throws Error{state} if there is none.
     void resume_background();
-    /// The counters of this process up to now.
+    /// The counters of this process up to now, without those of connections to other jobs.
     ProgressStatistics progress_statistics() const;
 
     struct Implementation;

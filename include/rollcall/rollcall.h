@@ -145,12 +145,12 @@ int rollcall_progress_descriptor(const rollcall_job* job);
  * deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
 /** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. All parts of a
- * program that share the job count together, so a part resumes only what it has paused. */
+ * program that share the job count together, so a part resumes only what it has paused. The threads of connections to other jobs go on. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
 /** Ends one rollcall_pause_background(). ROLLCALL_STATE: there is none. */
 rollcall_status rollcall_resume_background(rollcall_job* job);
 
-/** Counters of this process since the job began. Times are in nanoseconds. */
+/** Counters of this process since the job began, without connections to other jobs. Times are in nanoseconds. */
 typedef struct rollcall_progress_statistics {
     size_t size;                   /**< sizeof(rollcall_progress_statistics), set by the caller */
     int64_t background_cpu_time;   /**< CPU time of the background thread */

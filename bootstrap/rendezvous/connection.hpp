@@ -49,6 +49,8 @@ class Greeting {
     /// Handles what is there. Returns true when the handshake is done: then call session() and release(). Throws Error{bootstrap} if the
     /// other side belongs to another job, sends something else, or is gone.
     bool go_on();
+    /// Whether the first message of the other side has come, and was answered.
+    bool challenged() const { return challenged_; }
     Session session() const { return responder_.session(proof_); }
     Descriptor release() { return std::move(socket_); }
 

@@ -111,8 +111,14 @@ void Door::accept(Listener& listener) {
 
 void Door::go_on(Guests::iterator guest) {
     std::optional<Session> session;
+    const bool challenged = guest->greeting.challenged();
     try {
-        if (!guest->greeting.go_on()) return;
+        if (!guest->greeting.go_on()) {
+            if (challenged || !guest->greeting.challenged()) return;
+            // It waited for the challenge, perhaps for long, because nobody looked. The time for its answer begins now.
+            guest->since = monotonic_now();
+            return guests_.splice(guests_.end(), guests_, guest);
+        }
         session = guest->greeting.session();
     } catch (const Error& error) {
         return drop(guest, error.what());

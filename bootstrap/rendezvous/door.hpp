@@ -21,7 +21,7 @@ class Door {
   public:
     struct Limits {
         std::size_t half_open = 64;  ///< Handshakes under way. Further connections wait in the kernel, or replace the oldest one.
-        Nanoseconds patience = 5'000 * kMillisecond;  ///< The time for one handshake.
+        Nanoseconds patience = 5'000 * kMillisecond;  ///< The time for each of the two messages of one handshake.
         Nanoseconds young = 100 * kMillisecond;       ///< A handshake that began less than this ago is not given up for a new connection.
     };
 
@@ -57,7 +57,7 @@ class Door {
         Greeting greeting;
         From from;
         pid_t process;
-        Nanoseconds since;
+        Nanoseconds since;  ///< When its connection was accepted, or its first message was answered.
     };
     using Guests = std::list<Guest>;
 

@@ -88,6 +88,9 @@ std::string JobMeeting::receive_invitation(const Meanwhile& meanwhile, Timeout t
     return port > 0 ? Invitation{std::move(text), port, key_}.text() : text;
 }
 
+JobListener::Visitor::Visitor(Descriptor socket, Session session)
+    : key(key_of_both(session.receive)), connection(std::move(socket), std::move(session), true), since(monotonic_now()) {}
+
 JobListener::JobListener(std::string_view net, std::uint16_t port)
     : JobListener(listen_at(*SocketAddress::parse(address_in_use(net), port), "give the Listener a free port, or 0 for any"),
                   Key::random()) {}
@@ -95,7 +98,7 @@ JobListener::JobListener(std::string_view net, std::uint16_t port)
 JobListener::JobListener(Descriptor listener, const Key& key)
     : door_(poller_, key, {Identity::Kind::job, 0, 0}, [this](Descriptor socket, Session session, Door::From, pid_t) {
           if (session.peer.kind == Identity::Kind::job && session.peer.size > 0)
-              visitors_.push_back({std::move(socket), std::move(session)});
+              visitors_.emplace_back(std::move(socket), std::move(session));
       }) {
     const SocketAddress bound = SocketAddress::of(listener.get());
     invitation_ = Invitation{bound.address(), bound.port(), key}.text();
@@ -105,20 +108,22 @@ JobListener::JobListener(Descriptor listener, const Key& key)
 
 JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
     const Nanoseconds until = deadline_after(timeout);
+    const auto late = [] { throw Error(ErrorCode::timeout, "no job has connected in time"); };
     for (;;) {
-        while (visitors_.empty()) {
+        // The sockets are polled at least once, so that what is already there is not missed.
+        for (bool polled = false; visitors_.empty(); polled = true) {
             meanwhile();
             const Nanoseconds now = monotonic_now();
-            if (now >= until) throw Error(ErrorCode::timeout, "no job has connected in time");
+            if (polled && now >= until) late();
             poller_.wait(std::min({until, now + kBetweenLooks, door_.tick_at()}));
             if (door_.tick_at() <= monotonic_now()) door_.tick();
         }
         Visitor visitor = std::move(visitors_.front());
         visitors_.pop_front();
-        JobIntroduction other{{}, {}, visitor.session.peer.size};
-        const Key key = key_of_both(visitor.session.receive);
-        Connection connection(std::move(visitor.socket), std::move(visitor.session), true);
-        Waiting waiting(meanwhile, until == kNever ? kAnswer : std::min(kAnswer, Timeout(until - monotonic_now())));
+        Connection& connection = visitor.connection;
+        JobIntroduction other{{}, {}, connection.peer().size};
+        const Nanoseconds last = visitor.since + kAnswer.count();
+        Waiting waiting(meanwhile, Timeout(std::min(until, last) - monotonic_now()));
         try {
             const Frame frame = next_frame(connection, FrameType::introduction, waiting);
             if (!connection.receive()) gone();  // the introduction may be all that is left of it
@@ -128,10 +133,14 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
             const std::string why_not = difference(mine, other);
             post(connection, FrameWriter(FrameType::introduction).text(mine.name).text(why_not).i32(mine.size));
             if (!why_not.empty()) throw Error(ErrorCode::invalid_setting, why_not);
-            return {std::move(connection), std::move(other), key};
+            return {std::move(connection), std::move(other), visitor.key};
         } catch (const Error& error) {
             // The other job gave up while it waited for its turn, or it says nothing. The next one may connect.
             if (error.code() != ErrorCode::peer_failed && error.code() != ErrorCode::timeout) throw;
+            if (error.code() == ErrorCode::peer_failed || last <= until) continue;
+            // It still has time, but this call has none.
+            visitors_.push_back(std::move(visitor));
+            late();
         }
     }
 }

@@ -62,14 +62,17 @@ class JobListener {
 
     /// Secret.
     const std::string& invitation() const { return invitation_; }
-    /// Waits for one job. Throws Error{timeout} if none connects, and Error{invalid_setting} if it has other settings. What `meanwhile`
-    /// throws ends the wait.
+    /// Waits for one job. A job that is about to come when the time is over keeps its place for the next call. Throws Error{timeout} if
+    /// none connects, and Error{invalid_setting} if it has other settings. What `meanwhile` throws ends the wait.
     JobMeeting accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout);
 
   private:
     struct Visitor {
-        Descriptor socket;
-        Session session;
+        Visitor(Descriptor socket, Session session);
+
+        Key key;  ///< Of the rendezvous of both jobs.
+        Connection connection;
+        Nanoseconds since;
     };
     JobListener(Descriptor listener, const Key& key);
 

@@ -315,6 +315,18 @@ TEST_F(DoorToAJob, DropsWhoTakesTooLong) {
     EXPECT_TRUE(admitted_.empty());
 }
 
+// A listener for jobs may leave them alone for long before it looks, and the answer to its challenge cannot be there yet.
+TEST_F(DoorToAJob, GivesTimeForTheAnswerToAChallengeFromThen) {
+    open({});
+    const Descriptor guest = knock();
+    EXPECT_TRUE(turn_until([&] { return door_->half_open() == 1; }));
+    const Nanoseconds for_hello = door_->tick_at();
+    const Hello hello = Initiator(key_, {Identity::Kind::rank, 1, 200}).hello();
+    ASSERT_EQ(::send(guest.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+    EXPECT_TRUE(turn_until([&] { return door_->tick_at() > for_hello; }));
+    EXPECT_EQ(door_->half_open(), 1u);
+}
+
 TEST_F(DoorToAJob, DropsNobodyForNobody) {
     open({.half_open = 2, .patience = 5'000 * kMillisecond, .young = 0});
     const std::vector<Descriptor> guests = [&] {

@@ -145,6 +145,39 @@ TEST(JobListener, TakesTheNextJobIfOneHasGivenUpAfterItsIntroduction) {
     next.get();
 }
 
+/// Calls whose time is over at once, one after the other.
+TEST(JobListener, MeetsAJobThatComesBitByBitBetweenItsCalls) {
+    JobListener listener("lo", 0);
+    const Invitation invitation = Invitation::parse(listener.invitation());
+    std::string why;
+    Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), kNever, why);
+    ASSERT_TRUE(socket) << why;
+    const auto looks = [&] { return meeting_error([&] { listener.accept(kServer, kNothingElse, 0s); }); };
+    Initiator initiator(invitation.key, {Identity::Kind::job, 0, 1});
+    const Hello hello = initiator.hello();
+    ASSERT_EQ(::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+    Challenge challenge;
+    const Nanoseconds limit = deadline_after(kMeetingLimit);
+    while (::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT | MSG_PEEK) != static_cast<ssize_t>(challenge.size())) {
+        ASSERT_LT(monotonic_now(), limit) << "a call without time does not look";
+        ASSERT_EQ(looks(), "timeout: no job has connected in time");
+    }
+    ::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT);
+    const Proof proof = initiator.answer(challenge);
+    ASSERT_EQ(::send(socket.get(), proof.data(), proof.size(), MSG_NOSIGNAL), static_cast<ssize_t>(proof.size()));
+    for (int i = 0; i < 20; ++i) ASSERT_EQ(looks(), "timeout: no job has connected in time");
+    Connection connection(std::move(socket), initiator.session(), true);
+    ASSERT_TRUE(connection.post(std::make_shared<const Blob>(
+        FrameWriter(FrameType::introduction).text("client").blob(std::as_bytes(std::span(kClient.settings))).finish())));
+    std::optional<JobMeeting> meeting;
+    const auto meets = [&] { return meeting_error([&] { meeting.emplace(listener.accept(kServer, kNothingElse, 0s)); }); };
+    for (std::string ended = "not yet"; ended != "none"; ended = meets()) {
+        ASSERT_LT(monotonic_now(), limit) << ended;
+        ASSERT_TRUE(connection.receive()) << "the job was dropped between two calls";
+    }
+    EXPECT_EQ(meeting->other().name, "client");
+}
+
 TEST(JobListener, SaysWhyThereIsNoMeeting) {
     const auto told = [](const std::string& invitation, Timeout limit) {
         return meeting_error([&] { meet_job(invitation, kClient, kNothingElse, limit); });

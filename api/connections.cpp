@@ -66,9 +66,10 @@ struct Outcome {
     void check(const std::string& before = {}) const {
         if (failure >= 0) throw Error(static_cast<ErrorCode>(failure), before + text.data(), failed_rank);
     }
-    /// Rank 0 ends its work within its deadline, so the others need none.
+    /// Rank 0 ends its work within its deadline, so the others need none. It goes on with what needs them, where nothing may move the data
+    /// of this job, so the data must have left it.
     static void tell(const Communicator& own, void* data, std::uint64_t bytes) {
-        own.broadcast(data, bytes, 0, {.algorithm = {}, .segment_bytes = {}, .timeout = kForever});
+        own.broadcast(data, bytes, 0, {.algorithm = {}, .segment_bytes = {}, .timeout = kForever, .until_delivered = true});
     }
 };
 

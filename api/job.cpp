@@ -113,10 +113,7 @@ struct ROLLCALL_HIDDEN Job::Implementation {
         return *process;
     }
     /// Throws Error{state} if an operation is under way here, or on a connection to another job.
-    void check_nothing_under_way(const char* consequence) const {
-        for (const auto& connection : own_process().connections()) rollcall::check_nothing_under_way(*connection, kWayOut, consequence);
-        rollcall::check_nothing_under_way(*process, kWayOut, consequence);
-    }
+    void check_nothing_under_way(const char* consequence) const { rollcall::check_nothing_under_way(own_process(), kWayOut, consequence); }
 
     std::shared_ptr<runtime::Process> process;
     Communicator world;
@@ -142,6 +139,8 @@ std::string number_of(std::uint64_t count, const char* what) { return fmt::forma
 void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence) {
     runtime::Engine::UnderWay under_way{};
     process.check_not_forked();
+    // They end with it, and so do the connections that were made over them.
+    for (const auto& connection : process.connections()) check_nothing_under_way(*connection, caller, consequence);
     std::string examples;
     process.lane().as_owner([&](runtime::Engine& engine) {
         under_way = engine.under_way();

@@ -139,6 +139,8 @@ TEST(TwoJobs, OfDifferentStartersTellAllOfADeath) {
     expect_death(2, 2, "listens", "1", patient(), by("torchrun", 2));
 }
 
+TEST(TwoJobs, ConnectAsOneWithAThirdOne) { expect_success(3, {"connection_over_a_connection"}); }
+
 TEST(TwoJobs, ConnectWithAThirdOneAtTheSameTime) { expect_success(kSanitized ? 3 : 5, {"two_connects_at_once"}); }
 
 }  // namespace

@@ -352,4 +352,47 @@ ROLLCALL_SCENARIO(two_connects_at_once) {
     for (const Intercommunicator& connection : connections) connection.disconnect();
 }
 
+// Two connected jobs, as one communicator, connect with a third one. Here, they are parts of one job of three ranks. What is under way over
+// the second connection is noticed at the end of all that it was made over.
+ROLLCALL_SCENARIO(connection_over_a_connection) {
+    const Communicator& world = scene.world;
+    const Communicator part = world.split(scene.rank, 0);
+    std::string invitation;
+    const auto hand_round = [&] {
+        invitation.resize(400);
+        world.broadcast(std::span(invitation), 0);
+    };
+    const auto accepted = [&](const Communicator& ranks) {
+        const Listener listener(ranks);
+        invitation = listener.invitation();
+        hand_round();
+        return listener.accept(kPatience);
+    };
+    const auto connected_alone = [&] {
+        hand_round();
+        return Intercommunicator::connect(part, invitation.c_str(), {.job_name = {}, .timeout = kPatience});
+    };
+    Intercommunicator first, second;
+    if (scene.rank == 2)
+        hand_round();
+    else
+        first = scene.rank == 0 ? accepted(part) : connected_alone();
+    second = scene.rank == 2 ? connected_alone() : accepted(first.merge());
+    int value = scene.rank;
+    if (scene.rank == 0) {
+        Request receive = second.start_receive(value, 0);
+        expect_error(ErrorCode::state, "the end of the job during a receive", [&] { scene.job.finalize(); });
+        expect_error(ErrorCode::state, "the end of the first connection during a receive", [&] { first.disconnect(); });
+        world.barrier();
+        receive.wait();
+        check(value == 2, "it brought {}", value);
+    } else {
+        world.barrier();
+        if (scene.rank == 2) second.send(value, 0);
+    }
+    second.disconnect();
+    if (first) first.disconnect();
+    still_works(world);
+}
+
 }  // namespace rollcall::test

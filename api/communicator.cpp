@@ -302,15 +302,15 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         return choices[static_cast<std::size_t>(left)].key < choices[static_cast<std::size_t>(right)].key;
     });
 
-    runtime::SlotAllocator& slots = process->slots();
-    const std::uint64_t own_first_slot = color == kNoColor ? runtime::kNoSlots : slots.take(members.size());
-    std::vector<std::uint64_t> first_slots;
-    try {
-        first_slots = exchange(own_first_slot, kind);
-    } catch (...) {
-        if (own_first_slot != runtime::kNoSlots) slots.give_back(own_first_slot);
-        throw;
-    }
+    struct Slots {  // given back unless a communicator takes them over
+        runtime::SlotAllocator& all;
+        std::uint64_t first;
+        ~Slots() {
+            if (first != runtime::kNoSlots) all.give_back(first);
+        }
+    } own{process->slots(), runtime::kNoSlots};
+    if (color != kNoColor) own.first = own.all.take(members.size());
+    const auto first_slots = exchange(own.first, kind);
     if (color == kNoColor) return {};
 
     auto group = std::make_shared<runtime::Group>();
@@ -326,7 +326,9 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
     process->complete(*group);
-    return std::make_shared<Implementation>(process, std::move(group), rank, own_first_slot, algorithms, clock);
+    auto made = std::make_shared<Implementation>(process, std::move(group), rank, own.first, algorithms, clock);
+    own.first = runtime::kNoSlots;
+    return made;
 }
 
 Communicator Communicator::split(int color, int key) const {

@@ -67,10 +67,16 @@ void CompletionQueue::Implementation::add(std::unique_ptr<Request::Implementatio
     const Nanoseconds deadline = request->own_deadline;
     {
         const std::lock_guard lock(mutex);
-        if (deadline != kNever) deadlines.emplace(deadline, &entry);
+        // Without memory nothing may be left: the request stays with the caller.
+        const auto place = entries.emplace(&entry, std::move(made)).first;
+        if (deadline != kNever) try {
+                deadlines.emplace(deadline, &entry);
+            } catch (...) {
+                entries.erase(place);
+                throw;
+            }
         if (!request->own_timeout && unlimited++ == 0) has_new_unlimited = true;
         tell_deadline();
-        entries.emplace(&entry, std::move(made));
         entry.request = std::move(request);
         ++size;
     }

@@ -40,8 +40,8 @@ struct PlanOptions {
 
 /// The times of one call on this rank, in nanoseconds.
 ///
-/// If the communicator is on one host, they are times of CLOCK_MONOTONIC. If it is on several hosts, they are times of the clock that its
-/// ranks have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were synchronized, the
+/// If the job is on one host, they are times of CLOCK_MONOTONIC. If it is on several hosts, they are times of the clock that the ranks of
+/// the communicator have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were synchronized, the
 /// clock of rank 0 of the communicator. If clocks were never synchronized, they are times of this host's clock.
 struct CallRecord {
     Nanoseconds arrival = 0;     ///< When this rank called the operation.
@@ -63,16 +63,17 @@ struct CallRecord {
 ///         plan.run();        // arrives, and returns when this rank's part is done
 ///     }
 ///
-/// Hints: begin() and edge() are hints, and the results are the same without them. Without them the order in which ranks are served depends
-/// on their arrivals alone. What the hints are used for depends on the algorithm. One that sorts (sorted_...) serves those ranks first that
-/// have arrived or will arrive soon. One that works in the background (background_...) moves data during the compute phase. A barrier does
-/// nothing on a rank before the rank arrives. A broadcast by `shared_memory` or `two_level` may write its message into the buffer before
-/// that. In plans, `auto` takes `shared_memory` within a node; it never takes `two_level` for a broadcast, so name `two_level`. Each edge
-/// makes a new prediction. Algorithms that decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and
-/// the sorted trees), may use the first one only.
+/// Hints: begin() and edge() are hints, and the results are the same without them, up to the order in which elements are combined
+/// (by_rank() excludes that). Without them the order in which ranks are served depends on their arrivals alone. What the hints are used for
+/// depends on the algorithm. One that sorts (sorted_...) serves those ranks first that have arrived or will arrive soon. One that works in
+/// the background (background_...) moves data during the compute phase. A barrier does nothing on a rank before the rank arrives. A
+/// broadcast, for example by `shared_memory` or `two_level`, may write its message into the buffer before that. In plans, `auto` takes
+/// `shared_memory` within a node; it never takes `two_level` for a broadcast, so name `two_level`. Each edge makes a new prediction.
+/// Algorithms that decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and the sorted trees), may
+/// use the first one only.
 ///
 /// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronizes the
-/// clocks of its ranks, which takes some tens of milliseconds, unless Job::synchronize_clocks() was called before.
+/// clocks of its ranks, which takes about 30 ms for each doubling of the hosts, unless Job::synchronize_clocks() was called before.
 ///
 /// Buffers: all buffers must stay in place as long as the plan. The plan may write result buffers from begin() on (without begin(): from
 /// run() or start() on) until run() or wait() returns. Result buffers are the message of a broadcast on all ranks but the root, the block
@@ -85,7 +86,8 @@ struct CallRecord {
 /// Errors: some calls throw and change nothing. Error{state}: begin() if an iteration was already begun or started, start() if it was
 /// already started, begin() or start() after Job::finalize(), and edge() outside a phase. Error{invalid_argument}: edge() with a fraction
 /// that is not above 0 and at most 1. After an iteration has failed, all later iterations of the plan fail with the same reason. If a plan
-/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so.
+/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so. Neither holds for a
+/// call that was given up while the rank's part went on without its caller: then the iteration succeeds on the other ranks.
 class ROLLCALL_EXPORT Plan {
   public:
     /// Makes a null plan. Any call on it other than operator bool throws Error{state}.

@@ -41,8 +41,8 @@ struct PlanOptions {
 /// The times of one call on this rank, in nanoseconds.
 ///
 /// If the job is on one host, they are times of CLOCK_MONOTONIC. If it is on several hosts, they are times of the clock that the ranks of
-/// the communicator have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were synchronized, the
-/// clock of rank 0 of the communicator. If clocks were never synchronized, they are times of this host's clock.
+/// the communicator have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were
+/// synchronized, the clock of rank 0 of the communicator. If clocks were never synchronized, they are times of this host's clock.
 struct CallRecord {
     Nanoseconds arrival = 0;     ///< When this rank called the operation.
     Nanoseconds first_data = 0;  ///< When data of another rank first arrived; 0 if none did.

@@ -30,6 +30,8 @@ constexpr std::size_t kLongestName = 64;
 constexpr const char* kConnectionName = "the connection of two jobs";
 /// While the first rank waits for the other job, it looks at this interval whether ranks of its own have died.
 constexpr Nanoseconds kBetweenLooks = 50 * kMillisecond;
+/// A rank that could not come to the rendezvous of both jobs waits so long for what rank 0 says of it.
+constexpr Timeout kForItsWord = std::chrono::seconds(2);
 
 /// What rank 0 tells the other ranks of its job.
 struct Outcome {
@@ -68,9 +70,8 @@ struct Outcome {
     }
     /// Rank 0 ends its work within its deadline, so the others need none. It goes on with what needs them, where nothing may move the data
     /// of this job, so the data must have left it.
-    static void tell(const Communicator& own, void* data, std::uint64_t bytes) {
-        own.broadcast(data, bytes, 0, {.algorithm = {}, .segment_bytes = {}, .timeout = kForever, .until_delivered = true});
-    }
+    static void tell(const Communicator& own, void* data, std::uint64_t bytes) { own.broadcast(data, bytes, 0, kPatient); }
+    static constexpr CollectiveOptions kPatient{.algorithm = {}, .segment_bytes = {}, .timeout = kForever, .until_delivered = true};
 };
 
 void check_name_of_job(std::string_view given) {
@@ -93,7 +94,8 @@ std::string settings_in_common(const Settings& settings) {
     return all;
 }
 
-/// The invitation to the rendezvous of both jobs goes from the first rank of all to those of this job.
+/// The invitation to the rendezvous of both jobs goes from the first rank of all to those of this job. Then rank 0 watches the connection
+/// to the other job until its rendezvous has ended, and tells the other ranks how. So they need not wait for what does not come.
 class Passing {
   public:
     Passing(const Communicator& own, JobMeeting* meeting, Meanwhile meanwhile, Timeout timeout)
@@ -120,7 +122,47 @@ class Passing {
         told.outcome.check();
         std::string given = told.text.data();
         ::sodium_memzero(told.text.data(), told.text.size());
+        if (own_.rank() != 0) awaited_ = own_.start_broadcast(static_cast<void*>(&word_), sizeof word_, 0, Outcome::kPatient);
+        passed_ = true;
         return given;
+    }
+    /// While the ranks come together. Throws why they do not.
+    void look() {
+        meanwhile_();
+        if (!passed_ || monotonic_now() - looked_ < kBetweenLooks) return;
+        looked_ = monotonic_now();
+        if (meeting_) meeting_->check_open();
+        if (awaited_ && awaited_.test()) word_.check();
+    }
+    /// Runs the rendezvous. If it fails on rank 0, it fails on all ranks.
+    std::unique_ptr<bootstrap::Rendezvous> run(const std::function<std::unique_ptr<bootstrap::Rendezvous>()>& rendezvous) {
+        std::unique_ptr<bootstrap::Rendezvous> made;
+        std::exception_ptr failure;
+        try {
+            made = rendezvous();
+        } catch (const Error& error) {
+            failure = std::current_exception();
+            if (meeting_) word_.fail(error.code(), error.what(), error.failed_rank());
+        } catch (const std::exception& error) {
+            failure = std::current_exception();
+            if (meeting_) word_.fail(ErrorCode::bootstrap, error.what());
+        }
+        if (!passed_ && failure) std::rethrow_exception(failure);
+        bool told = !failure;
+        try {
+            if (meeting_)
+                Outcome::tell(own_, &word_, sizeof word_);
+            else if (awaited_ && !failure)
+                awaited_.wait();
+            else if (awaited_)
+                told = awaited_.wait_for(kForItsWord).has_value();
+        } catch (const Error&) {
+            if (!failure) throw;
+        }
+        // Rank 0 knows the cause. This rank may only have seen that rank 0 gave up.
+        if (!meeting_ && told) word_.check();
+        if (failure) std::rethrow_exception(failure);
+        return made;
     }
 
   private:
@@ -128,6 +170,10 @@ class Passing {
     JobMeeting* meeting_;  ///< On rank 0.
     Meanwhile meanwhile_;
     Timeout timeout_;
+    Nanoseconds looked_ = 0;
+    bool passed_ = false;
+    Outcome word_;     ///< How the rendezvous ended on rank 0.
+    Request awaited_;  ///< On the other ranks: for that.
 };
 
 /// Ends a connection whose last handle has gone.
@@ -198,9 +244,12 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
     std::shared_ptr<runtime::Process> connection;
     try {
         Passing passing(local, meeting ? &*meeting : nullptr, meanwhile, rendezvous.join_timeout);
-        auto found = std::make_unique<bootstrap::Rendezvous>(
-            kConnectionName, rank, local.size() + outcome.other_size, [&](std::string text) { return passing.pass(std::move(text)); },
-            rendezvous);
+        rendezvous.meanwhile = [&] { passing.look(); };
+        auto found = passing.run([&] {
+            return std::make_unique<bootstrap::Rendezvous>(
+                kConnectionName, rank, local.size() + outcome.other_size, [&](std::string text) { return passing.pass(std::move(text)); },
+                rendezvous);
+        });
         connection = std::shared_ptr<runtime::Process>(
             new runtime::Process(std::move(found), std::move(settings), &collectives::algorithm_name, &collectives::part_alone,
                                  std::move(jobs)),

@@ -65,7 +65,12 @@ Identity identity_of(const JobIntroduction& job) { return {Identity::Kind::job, 
 
 }  // namespace
 
+void JobMeeting::check_open() {
+    if (!connection_.receive()) gone();
+}
+
 void JobMeeting::send_invitation(const std::string& text) {
+    check_open();  // what is sent there is not refused at once
     std::optional<Invitation> invitation;
     try {
         invitation = Invitation::parse(text);

@@ -47,6 +47,8 @@ class JobMeeting {
     void send_invitation(const std::string& invitation);
     std::string receive_invitation(const Meanwhile& meanwhile, Timeout timeout);
     /// \}
+    /// Throws Error{peer_failed} if the other job is gone, or gave up. For the time in which nothing more is to come.
+    void check_open();
 
   private:
     Connection connection_;

@@ -170,6 +170,7 @@ void Rendezvous::Implementation::give_up() const {
 void Rendezvous::Implementation::retry(std::string why, bool ask_again) {
     last_failure = std::move(why);
     if (monotonic_now() >= until) give_up();
+    if (options.meanwhile) options.meanwhile();
     std::this_thread::sleep_for(until == kNever ? pause : std::min(pause, Timeout(until - monotonic_now())));
     if (monotonic_now() >= until) give_up();  // a try without any time left would only find a wrong reason
     pause = std::min(pause * 3 / 2, kLongestPause);
@@ -183,7 +184,7 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
     accept_waiting(local, early);
     const auto address = SocketAddress::parse(invitation->address, port);
     std::string unreachable;
-    Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable);
+    Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable, options.meanwhile);
     if (!socket) {
         const bool is_advised = !options.address_advice.empty() || unreachable.ends_with(kRaiseFileLimit);
         if (why.empty()) why = fmt::format("rank 0 has not come: {}{}", unreachable, is_advised ? "" : "; " + advice_about(*address));
@@ -234,7 +235,7 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
     // process, it need not be watched.
     const pid_t process = process_of_same_user(socket.get()).value_or(0);
     Descriptor hub_process = process == ::getpid() ? Descriptor() : watch_process(process);
-    const Nanoseconds last = until == kNever ? kNever : until + kGrace.count();
+    Waiting waiting(options.meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()) + kGrace);
     for (;;) {
         const bool dead = is_readable(hub_process.get());
         const Peeked peeked = peek_frame(socket.get());
@@ -275,15 +276,13 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
                            std::move(hub_process));
             return true;
         }
-        const Nanoseconds rest = last == kNever ? kNever : last - monotonic_now();
-        if (rest <= 0) {
+        if (waiting.over()) {
             last_failure = "not all ranks have come";
             give_up();
         }
         // The bytes that are there may be a part of a frame. The rest is on its way.
-        pollfd entry{socket.get(), POLLIN, 0};
-        if (::poll(&entry, 1, 0) > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        wait_on(socket.get(), POLLIN, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest), hub_process.get());
+        if (is_readable(socket.get())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        waiting.on(socket.get(), POLLIN, hub_process.get());
     }
 }
 
@@ -318,6 +317,7 @@ void Rendezvous::Implementation::meet() {
             retry("the leader of this host does not answer", false);
         }
     }
+    options.meanwhile = {};  // what it refers to may not live as long
 }
 
 Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& share, const RendezvousOptions& options)

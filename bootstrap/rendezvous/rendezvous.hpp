@@ -29,6 +29,7 @@ using Share = std::function<std::string(std::string mine)>;
 
 struct RendezvousOptions {
     Timeout join_timeout = std::chrono::seconds(60);  ///< From the construction until all ranks have come.
+    Meanwhile meanwhile;                              ///< Called by the constructor while it waits. What it throws ends the wait.
     std::string net;                                  ///< ROLLCALL_NET: on which interface rank 0 listens, if `addresses` is empty.
     std::vector<std::string> addresses;               ///< The numeric addresses where rank 0 listens, if the starter dictates them.
     std::uint16_t port = 0;                           ///< 0: any.

@@ -1,5 +1,5 @@
 /// \file
-/// Two running jobs become connected. The scenarios are in ranks/two_jobs.cpp.
+/// Two running jobs become connected. The scenarios are in ranks/two_jobs.cpp and ranks/parts_that_connect.cpp.
 #include <csignal>
 #include <filesystem>
 #include <future>
@@ -105,7 +105,10 @@ TEST(TwoJobs, AreToldHowTheyDiffer) {
 
 TEST(TwoJobs, SayWhyTheyAreNotConnected) { expect_success(3, {"refused_connections"}); }
 
-TEST(TwoJobs, AreToldOnAllRanksThatTheOtherOneWentAway) { expect_success(3, {"left_after_the_meeting"}); }
+TEST(TwoJobs, AreToldOnAllRanksThatTheOtherOneWentAway) {
+    for (const char* part : {"listens", "connects"})
+        for (const char* then : {"leaves", "invites"}) expect_success(3, {fmt::format("left_after_the_meeting:{}:{}", part, then)});
+}
 
 /// A job by another starter than `rollcall run`: tests/process/foreign_starter.cpp, or a process manager.
 JobOptions by(const std::string& starter, int ranks) {

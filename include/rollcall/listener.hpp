@@ -72,7 +72,8 @@ class ROLLCALL_EXPORT Listener {
     ///
     /// Throws, on all ranks of the communicator, Error{timeout} if no job has connected in time (`timeout`, or ROLLCALL_TIMEOUT);
     /// Error{invalid_setting} or Error{bootstrap} if the job that connects cannot be connected (other settings, version or transport; both
-    /// jobs are told); and Error{peer_failed} if a rank of either job dies.
+    /// jobs are told); and Error{peer_failed} if a rank of either job dies. Error::failed_rank() counts in the world of the connection if
+    /// the ranks of both jobs were already coming together, and else in the world of this job: go by the text of the error.
     Intercommunicator accept(std::optional<Timeout> timeout = {}) const;
 
   private:

@@ -194,6 +194,10 @@ struct ROLLCALL_HIDDEN Intercommunicator::Meeting {
 
     /// The settings of the job, as they were when it was made.
     static const Settings& settings_of(const Communicator& communicator) { return communicator.checked().process->settings(); }
+    /// Whether a thread that waits must move the data of the job.
+    static bool driven_by_host(const Communicator& communicator) {
+        return communicator.checked().process->job().settings().progress == ProgressMode::host;
+    }
 };
 
 Intercommunicator Intercommunicator::join(const Communicator& communicator, bool listens, const ConnectOptions& options,
@@ -208,7 +212,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
     const Communicator::Implementation& mine = local.checked();
 
     Nanoseconds looked = 0;
-    const bool driven_by_host = process.job().settings().progress == ProgressMode::host;
+    const bool driven_by_host = Meeting::driven_by_host(communicator);
     const Meanwhile meanwhile = [&] {
         if (driven_by_host) process.lane().progress();
         const Nanoseconds now = monotonic_now();
@@ -321,9 +325,11 @@ const std::string& Listener::invitation() const { return checked().invitation; }
 
 Intercommunicator Listener::accept(std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
+    // Where this thread moves the data of the job, it must not sleep for long.
+    const Nanoseconds interval = Intercommunicator::Meeting::driven_by_host(here.communicator) ? 2 * kMillisecond : kBetweenLooks;
     return Intercommunicator::join(here.communicator, true, {here.job_name, timeout},
                                    {[&](const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout limit) {
-                                       return here.listener->accept(mine, meanwhile, limit);
+                                       return here.listener->accept(mine, meanwhile, limit, interval);
                                    }});
 }
 

@@ -19,8 +19,6 @@
 namespace rollcall::bootstrap {
 namespace {
 
-/// While a listener waits, the caller's other work is done at these intervals.
-constexpr Nanoseconds kBetweenLooks = 2 * kMillisecond;
 /// A job that has made the handshake introduces itself at once. This is for a host that is busy.
 constexpr Timeout kAnswer = std::chrono::seconds(20);
 
@@ -111,7 +109,7 @@ JobListener::JobListener(Descriptor listener, const Key& key)
     door_.open(std::move(listener), Door::From::network);
 }
 
-JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
+JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout, Nanoseconds interval) {
     const Nanoseconds until = deadline_after(timeout);
     const auto late = [] { throw Error(ErrorCode::timeout, "no job has connected in time"); };
     for (;;) {
@@ -120,7 +118,7 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
             meanwhile();
             const Nanoseconds now = monotonic_now();
             if (polled && now >= until) late();
-            poller_.wait(std::min({until, now + kBetweenLooks, door_.tick_at()}));
+            poller_.wait(std::min({until, now + interval, door_.tick_at()}));
             if (door_.tick_at() <= monotonic_now()) door_.tick();
         }
         Visitor visitor = std::move(visitors_.front());

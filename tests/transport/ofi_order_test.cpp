@@ -74,8 +74,9 @@ class LatePackets {
             return 1;
         }
         const ssize_t count = self->read_(queue, into, 1);
+        if (count != 1 || !self->holds || self->held_) return count;  // `into` may be null: the provider only makes progress then
         const auto& entry = *static_cast<fi_cq_msg_entry*>(into);
-        if (count != 1 || !self->holds || self->held_ || entry.len < 1000) return count;
+        if (entry.len < 1000) return count;
         if (!reinterpret_cast<transport::ofi::Packet*>(entry.op_context)->incoming) return count;
         self->held_ = entry;
         self->held_of_ = queue;

@@ -103,7 +103,6 @@ bool check_net(std::string_view text) {
 }
 
 bool check_socket_path(std::string_view text) { return text.empty() || text.starts_with('/'); }
-
 bool accept_any(std::string_view) { return true; }
 
 // The settings in the order of the structure, without the algorithms of the operations.

@@ -228,7 +228,7 @@ Job::~Job() {
         try {
             work();
         } catch (const std::exception& error) {
-            if (auto* const logger = library_log()) logger->warn("{}", error.what());
+            log_message(LogLevel::warn, "{}", error.what());
         }
     };
     // A destructor cannot be called again, so the job is left even if operations are under way.

@@ -15,10 +15,7 @@ using transport::Path;
 using transport::Started;
 
 // For sends that carry no payload and whose end does not matter.
-struct Ignored final : transport::Completion {
-    void complete(Outcome) noexcept override {}
-};
-Ignored ignored;
+transport::Ignored ignored;
 
 // A control message with a text. It keeps the text until the message has left.
 struct TextSend final : transport::Completion {
@@ -192,7 +189,7 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
         header_size = sizeof(CollectiveHeader);
         if (transfer.operation->alone_ && !transfer.operation->has_arrived()) [[unlikely]] {
             header.base.flags |= kUncalled;
-            header.base.ordinal = static_cast<std::uint32_t>(static_cast<const Deputy*>(transfer.operation->on_done_context)->source_);
+            header.base.ordinal = static_cast<std::uint32_t>(transfer.operation->called_by());
         }
     } else {
         if ((peer.sent + 1) % node::kMessagesBeforeMail == 0 && mail_ && !peer.outbox) peer.outbox = node_->open_outbox(transfer.peer());

@@ -260,7 +260,7 @@ namespace {
 // No caller waits for the data. A later call on the communicator tells of it, or the end of the job, and the log does so at once.
 void tell_of_undelivered(CommunicatorState& communicator, const Error& error) {
     const std::string sentence = fmt::format("data that a call had handed over was not delivered: {}", error.what());
-    if (auto* const logger = library_log()) logger->warn("{}", sentence);
+    log_message(LogLevel::warn, "{}", sentence);
     if (!communicator.undelivered && !(communicator.broken && communicator.broken_told))
         communicator.undelivered = std::make_unique<Error>(error.code(), sentence, error.failed_rank());
 }

@@ -28,7 +28,7 @@ Engine::UnderWay Engine::under_way() const noexcept {
 std::string Engine::examples_under_way() const {
     std::string operation, receive;
     active_.for_each([&](const Operation& each) {
-        const bool has_caller = !each.alone_ || static_cast<const Deputy*>(each.on_done_context)->has_caller();
+        const bool has_caller = !each.own_deputy() || each.own_deputy()->has_caller();
         if (operation.empty() && has_caller) operation = each.describe();
     });
     posted_.for_each([&](const Transfer& each) {
@@ -49,7 +49,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     // (A caller that was told of a failure from a later call on has been told.)
     active_.for_each([&](Operation& operation) {
         if (&operation.communicator_ != &communicator || operation.sequence() < from || operation.failed()) return;
-        communicator.broken_told |= !operation.alone_ || static_cast<const Deputy*>(operation.on_done_context)->has_caller();
+        communicator.broken_told |= !operation.own_deputy() || operation.own_deputy()->has_caller();
         fail(operation, error);
     });
     // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.

@@ -46,7 +46,7 @@ void KeptSend::tell_of_loss(const Error& error) {
     const std::string lost = fmt::format("a message of {} bytes with tag {} from {} to {}{}, for which send() had ended, was not delivered",
                                          transfer.buffer.size, transfer.key.tag, engine.name_of(engine.options_.rank),
                                          engine.name_of(transfer.peer()), communicator ? " on " + communicator->group->name : std::string());
-    if (auto* const logger = library_log()) logger->warn("{}: {}", lost, error.what());
+    log_message(LogLevel::warn, "{}: {}", lost, error.what());
     if (engine.undelivered_.empty()) engine.undelivered_ = lost;
     if (!communicator || !communicator->broken) return;
     const Error& broken = *communicator->broken;

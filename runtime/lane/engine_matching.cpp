@@ -21,10 +21,10 @@ using transport::Started;
 
 // A message that travels with its header cannot be refused, and the network library that hands it over cannot be left by an exception.
 [[noreturn]] void end_without_memory(std::uint64_t bytes) {
-    if (auto* const logger = library_log())
-        logger->critical("this process has no memory for a message of {} bytes that came early; raise its limit (ulimit -v), or start fewer "
-                         "ranks on this host",
-                         bytes);
+    log_message(
+        LogLevel::critical,
+        "this process has no memory for a message of {} bytes that came early; raise its limit (ulimit -v), or start fewer ranks on this host",
+        bytes);
     std::abort();
 }
 
@@ -293,9 +293,7 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
     const int peer = transfer.peer();
     if (!operation.call_.agrees_with(call)) {
         finish(transfer);
-        const bool nobodys = operation.alone_ && !operation.has_arrived();
-        mismatch(operation.communicator_, operation.sequence(), operation.call_, call, caller,
-                 nobodys ? static_cast<const Deputy*>(operation.on_done_context)->source_ : -1);
+        mismatch(operation.communicator_, operation.sequence(), operation.call_, call, caller, operation.called_by());
         return false;
     }
     // The sizes have been compared already: by both groups, or in node memory, where some of the ranks exchange data.

@@ -59,10 +59,9 @@ void Engine::end_unbegun(Waitable& waitable) noexcept {
             waitable.abandon(*this, Error(ErrorCode::state, fmt::format("it could not be started: {}", error.what())));
         }
     } catch (...) {
-        if (auto* const logger = library_log())
-            logger->critical(
-                "this process has no memory to end what it could not start; raise its limit (ulimit -v), or start fewer ranks "
-                "on this host");
+        log_message(LogLevel::critical,
+                    "this process has no memory to end what it could not start; raise its limit (ulimit -v), or start fewer ranks on this "
+                    "host");
         std::abort();
     }
 }

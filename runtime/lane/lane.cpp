@@ -322,12 +322,12 @@ template <class Limit>
 }
 
 bool Lane::run(Waitable& waitable, Timeout timeout) {
-    const Nanoseconds deadline = timeout == kForever ? kNever : deadline_after(timeout);
+    const Nanoseconds deadline = deadline_after(timeout);
     return run_within(waitable, [&] { return deadline; });
 }
 
 bool Lane::send(Transfer& transfer, Timeout timeout) {
-    const Nanoseconds deadline = timeout == kForever ? kNever : deadline_after(timeout);
+    const Nanoseconds deadline = deadline_after(timeout);
     Nanoseconds until = kNever;
     const bool done = run_within(transfer, [&] {
         const Nanoseconds patience = engine_.patience(transfer);
@@ -340,9 +340,7 @@ bool Lane::send(Transfer& transfer, Timeout timeout) {
     return wait_until(transfer, deadline);
 }
 
-bool Lane::wait(Waitable& waitable, Timeout timeout) {
-    return waitable.done() || wait_until(waitable, timeout == kForever ? kNever : deadline_after(timeout));
-}
+bool Lane::wait(Waitable& waitable, Timeout timeout) { return waitable.done() || wait_until(waitable, deadline_after(timeout)); }
 void Lane::wait(const Ended::Wait& wait) { wait_until(wait, wait.until); }
 
 int Lane::wait_any(std::span<Waitable* const> waitables, Timeout timeout) {
@@ -356,7 +354,7 @@ int Lane::wait_any(std::span<Waitable* const> waitables, Timeout timeout) {
         bool done() const { return first() >= 0; }
     };
     const AnyOf any{waitables};
-    if (!any.done()) wait_until(any, timeout == kForever ? kNever : deadline_after(timeout));
+    if (!any.done()) wait_until(any, deadline_after(timeout));
     return any.first();
 }
 

@@ -75,14 +75,15 @@ bool Operation::has_landed(int from, std::uint64_t step) const {
     return early && early->has_landed() && call_.agrees_with(early->call);
 }
 
+int Operation::called_by() const noexcept { return alone_ && !has_arrived() ? own_deputy()->source_ : -1; }
+
 Landed Operation::take_landed(int from) {
     const int peer = communicator_.group->world_rank(member(from));
     EarlyMessage* const early =
         engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.has_landed(); });
     if (!early) return {};
     if (!call_.agrees_with(early->call)) {
-        const int whose = alone_ && !has_arrived() ? static_cast<const Deputy*>(on_done_context)->source_ : -1;
-        engine_->mismatch(communicator_, sequence(), call_, Call(early->call), early->caller, whose);
+        engine_->mismatch(communicator_, sequence(), call_, Call(early->call), early->caller, called_by());
         return {};
     }
     engine_->forget(*early);

@@ -280,6 +280,10 @@ class alignas(64) Operation final : public Waitable {
     friend FrameArena& arena_of(Operation& operation) noexcept;
 
     const EarlyMessage* find_early(int from, std::uint64_t step) const;
+    /// The deputy that it belongs to, or null.
+    const Deputy* own_deputy() const noexcept { return alone_ ? static_cast<const Deputy*>(on_done_context) : nullptr; }
+    /// The rank whose message made that deputy begin, as long as no caller has come to it. Otherwise -1.
+    int called_by() const noexcept;
 
     /// For the engine's table of operations under way.
     struct ByCall {

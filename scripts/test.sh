@@ -138,8 +138,8 @@ slow_unit+=':Circulant.*:GroupTrees.TheChosenWay*:UnorderedTrees.NoTree*:Straggl
 slow_model='Foresight.IsCheap*:Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equation*'
 slow_model+=':NodeMemory.RoomThatOther*:CirculantBroadcast.TakesTheLeast*:Clocks.Again*:Intergroup.ImprovementsOfThePaper'
 # Tests of the benchmarks that go through the same code as others, with other words.
-again='BenchCommand[.](EachNumberOfRanks|EachLanding|ProvidersOf|NumbersOfRanks|TextFits|TimeIsDrawn|PlainBenchmarks|OtherOperations|RefusesWrong)'
-again+='|BenchPeers[.](TheyAlsoGather|EachNumber|PlainBenchmarks|BlocksOf|BetweenTwo)|Tune[.](MakesTheFile|OnlyRankZero|RefusesIn)'
+same_code='BenchCommand[.](EachNumberOfRanks|EachLanding|ProvidersOf|NumbersOfRanks|TextFits|TimeIsDrawn|PlainBenchmarks|OtherOperations|RefusesWrong)'
+same_code+='|BenchPeers[.](TheyAlsoGather|EachNumber|PlainBenchmarks|BlocksOf|BetweenTwo)|Tune[.](MakesTheFile|OnlyRankZero|RefusesIn)'
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
 once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches'
@@ -170,7 +170,7 @@ if ! $quick; then
         begin "${asan_model_tests[@]}"
         stage 'asan unit tests' in_shards build/asan/tests/unit/unit_tests "$slow_unit"
         stage 'asan transport tests' side_by_side asan -L transport
-        stage 'asan process tests' oversubscribed asan -L process -E "$slow|$unwatched|$once|$again"
+        stage 'asan process tests' oversubscribed asan -L process -E "$slow|$unwatched|$once|$same_code"
         stage 'asan package tests' side_by_side asan -L package
         has_asan=true
     fi

@@ -42,7 +42,7 @@ struct ProgressStatistics {
 /// transport `ofi` sets a variable of libfabric. While the constructor runs, no other thread may call getenv() or change the environment.
 /// The same holds in Listener::accept() and Intercommunicator::connect().
 /// The other is what happens to an exception that leaves main() or a thread: it ends the whole job. The first Job installs a handler by
-/// std::set_terminate(), which tells the other ranks of all jobs of this process and then calls the handler that was there before.
+/// std::set_terminate(), which tells the other ranks of all running jobs of this process and then calls the handler that was there before.
 ///
 /// Communicators, requests, plans, queues and Memory may outlive the Job. Once the job has ended, their calls that communicate throw
 /// Error{state}.

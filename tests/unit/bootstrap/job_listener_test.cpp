@@ -46,6 +46,44 @@ std::future<JobMeeting> meeting_with(std::string invitation, JobIntroduction who
     });
 }
 
+/// The first rank of a job that connects step by step. It has said hello.
+class SlowJob {
+  public:
+    explicit SlowJob(const JobListener& listener)
+        : invitation_(Invitation::parse(listener.invitation())), initiator_(invitation_.key, {Identity::Kind::job, 0, 1}) {
+        std::string why;
+        socket_ = connect_to(*SocketAddress::parse(invitation_.address, invitation_.port), kNever, why);
+        EXPECT_TRUE(socket_) << why;
+        send(initiator_.hello());
+    }
+    /// Answers the challenge of the listener, once that is here. Returns whether it has done so.
+    bool answers() {
+        Challenge challenge;
+        const auto size = static_cast<ssize_t>(challenge.size());
+        if (::recv(socket_.get(), challenge.data(), challenge.size(), MSG_DONTWAIT | MSG_PEEK) != size) return false;
+        ::recv(socket_.get(), challenge.data(), challenge.size(), MSG_DONTWAIT);
+        send(initiator_.answer(challenge));
+        return true;
+    }
+    /// After the answer.
+    Connection introduces_itself(const std::string& name) {
+        Connection connection(std::move(socket_), initiator_.session(), true);
+        EXPECT_TRUE(connection.post(std::make_shared<const Blob>(
+            FrameWriter(FrameType::introduction).text(name).blob(std::as_bytes(std::span(kClient.settings))).finish())));
+        return connection;
+    }
+
+  private:
+    template <class Bytes>
+    void send(const Bytes& bytes) {
+        EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    }
+
+    const Invitation invitation_;
+    Initiator initiator_;
+    Descriptor socket_;
+};
+
 TEST(JobListener, MeetsOneJobAfterTheOther) {
     JobListener listener("lo", 0);
     std::optional<Key> first;
@@ -116,29 +154,14 @@ TEST(JobListener, GoesOnWaitingAfterStrangers) {
 /// It was not its turn yet, and its time was over.
 TEST(JobListener, TakesTheNextJobIfOneHasGivenUpAfterItsIntroduction) {
     JobListener listener("lo", 0);
-    const Invitation invitation = Invitation::parse(listener.invitation());
-    std::string why;
-    Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), kNever, why);
-    ASSERT_TRUE(socket) << why;
-    Initiator initiator(invitation.key, {Identity::Kind::job, 0, 1});
-    const Hello hello = initiator.hello();
-    ASSERT_EQ(::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
+    SlowJob job(listener);
+    bool has_gone = false;
     std::future<JobMeeting> next;
     // The listener does nothing while this runs, so it finds the answer, the introduction and the end together.
     const Meanwhile gives_up = [&] {
-        Challenge challenge;
-        if (!socket ||
-            ::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT | MSG_PEEK) != static_cast<ssize_t>(challenge.size()))
-            return;
-        ::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT);
-        const Proof proof = initiator.answer(challenge);
-        ASSERT_EQ(::send(socket.get(), proof.data(), proof.size(), MSG_NOSIGNAL), static_cast<ssize_t>(proof.size()));
-        {
-            Connection gone(std::move(socket), initiator.session(), true);
-            ASSERT_TRUE(gone.post(std::make_shared<const Blob>(
-                FrameWriter(FrameType::introduction).text("gone").blob(std::as_bytes(std::span(kClient.settings))).finish())));
-            ASSERT_TRUE(gone.flushed());
-        }
+        if (has_gone || !job.answers()) return;
+        has_gone = true;
+        ASSERT_TRUE(job.introduces_itself("gone").flushed());
         next = meeting_with(listener.invitation(), kClient);
     };
     EXPECT_EQ(listener.accept(kServer, gives_up, kMeetingLimit).other().name, "client");
@@ -148,27 +171,15 @@ TEST(JobListener, TakesTheNextJobIfOneHasGivenUpAfterItsIntroduction) {
 /// Calls whose time is over at once, one after the other.
 TEST(JobListener, MeetsAJobThatComesBitByBitBetweenItsCalls) {
     JobListener listener("lo", 0);
-    const Invitation invitation = Invitation::parse(listener.invitation());
-    std::string why;
-    Descriptor socket = connect_to(*SocketAddress::parse(invitation.address, invitation.port), kNever, why);
-    ASSERT_TRUE(socket) << why;
+    SlowJob job(listener);
     const auto looks = [&] { return meeting_error([&] { listener.accept(kServer, kNothingElse, 0s); }); };
-    Initiator initiator(invitation.key, {Identity::Kind::job, 0, 1});
-    const Hello hello = initiator.hello();
-    ASSERT_EQ(::send(socket.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
-    Challenge challenge;
     const Nanoseconds limit = deadline_after(kMeetingLimit);
-    while (::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT | MSG_PEEK) != static_cast<ssize_t>(challenge.size())) {
+    while (!job.answers()) {
         ASSERT_LT(monotonic_now(), limit) << "a call without time does not look";
         ASSERT_EQ(looks(), "timeout: no job has connected in time");
     }
-    ::recv(socket.get(), challenge.data(), challenge.size(), MSG_DONTWAIT);
-    const Proof proof = initiator.answer(challenge);
-    ASSERT_EQ(::send(socket.get(), proof.data(), proof.size(), MSG_NOSIGNAL), static_cast<ssize_t>(proof.size()));
     for (int i = 0; i < 20; ++i) ASSERT_EQ(looks(), "timeout: no job has connected in time");
-    Connection connection(std::move(socket), initiator.session(), true);
-    ASSERT_TRUE(connection.post(std::make_shared<const Blob>(
-        FrameWriter(FrameType::introduction).text("client").blob(std::as_bytes(std::span(kClient.settings))).finish())));
+    Connection connection = job.introduces_itself("client");
     std::optional<JobMeeting> meeting;
     const auto meets = [&] { return meeting_error([&] { meeting.emplace(listener.accept(kServer, kNothingElse, 0s)); }); };
     for (std::string ended = "not yet"; ended != "none"; ended = meets()) {

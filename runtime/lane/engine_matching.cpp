@@ -21,10 +21,10 @@ using transport::Started;
 
 // A message that travels with its header cannot be refused, and the network library that hands it over cannot be left by an exception.
 [[noreturn]] void end_without_memory(std::uint64_t bytes) {
-    log_message(
-        LogLevel::critical,
-        "this process has no memory for a message of {} bytes that came early; raise its limit (ulimit -v), or start fewer ranks on this host",
-        bytes);
+    log_message(LogLevel::critical,
+                "this process has no memory for a message of {} bytes that came early; raise its limit (ulimit -v), or start fewer ranks "
+                "on this host",
+                bytes);
     std::abort();
 }
 

@@ -110,7 +110,12 @@ Simulation::Simulation(const Options& options)
 
 Simulation::~Simulation() = default;
 
-void Simulation::settle(void* self, int rank) { static_cast<Simulation*>(self)->engine(rank).run_ready(); }
+void Simulation::settle(void* self, int rank) {
+    auto& simulation = *static_cast<Simulation*>(self);
+    Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
+    here.engine->run_ready();
+    if (here.tick_until > 0) simulation.tick_when_due(here, rank);  // A message can make it due: a rank that is out of its call fails.
+}
 
 void Simulation::prefetch(void* self, int rank, bool again) {
     const std::optional<Rank>& here = static_cast<Simulation*>(self)->ranks_[static_cast<std::size_t>(rank)];
@@ -165,16 +170,20 @@ void Simulation::schedule_tick(Rank& here, int rank, Nanoseconds when) {
     network_.schedule(when, &Simulation::tick, this, rank);
 }
 
+void Simulation::tick_when_due(Rank& here, int rank) {
+    if (const Nanoseconds due = here.engine->due(); due != kNever) schedule_tick(here, rank, std::max(due, network_.now() + 1));
+}
+
 void Simulation::tick(void* self, int rank) {
     auto& simulation = *static_cast<Simulation*>(self);
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
     if (here.tick_at != simulation.network_.now()) return;  // Stale: an earlier tick was scheduled afterwards, and has happened.
     here.tick_at = kNever;
     here.engine->tick(simulation.network_.now());
-    Nanoseconds next = here.engine->due();
-    // Nothing checks due() between ticks. A part that begins after a copy has ended needs its first tick, but cannot announce it.
-    if (next == kNever && here.running && !here.running->done()) next = simulation.network_.now() + kBetweenLooks;
-    if (next != kNever) simulation.schedule_tick(here, rank, std::max(next, simulation.network_.now() + 1));
+    simulation.tick_when_due(here, rank);
+    // A part that begins after a copy has ended needs its first tick, but cannot announce it.
+    const bool waits = here.tick_at == kNever && here.running && !here.running->done();
+    if (waits) simulation.schedule_tick(here, rank, simulation.network_.now() + kBetweenLooks);
 }
 
 void Simulation::kill(int rank, const std::string& how, const std::function<Nanoseconds(int)>& told_after) {

@@ -106,6 +106,8 @@ class Simulation {
     static void arrive(void* self, int rank);
     static void tick(void* self, int rank);
     void schedule_tick(Rank& here, int rank, Nanoseconds when);
+    /// Schedules the next tick for when the engine wants it.
+    void tick_when_due(Rank& here, int rank);
     static void tell_death(void* death, int rank);
     static void settle(void* self, int rank);
     static void prefetch(void* self, int rank, bool again);

@@ -7,8 +7,8 @@
 // Example: P = 4, root 0, a block takes 1, nothing lands early, the ranks arrive at 0, 5, 0 and 0. 1->0 is sent from 5 to 6, 2->0 until 7,
 // 3->0 until 8. The ranks leave at 8, 6, 7 and 8.
 //
-// For blocks of different sizes the root posts all receives at once, because the paper says nothing of them: each block then goes straight
-// to its place, and no late rank stops others.
+// The root posts all receives at once for blocks of different sizes, of which the paper says nothing, and where parts of calls run without
+// their callers: each block then goes straight to its place, and no late rank stops others.
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"
@@ -26,7 +26,7 @@ Task gather_linear(Operation& op) {
     for (int rank = 0; rank < op.size(); ++rank) {
         if (rank == op.root()) continue;
         receiving.push_back(op.receive(rank, block_of(op, rank), 0));
-        if (!op.call().own_sizes) co_await receiving.back();
+        if (!op.call().own_sizes && !op.is_decoupled()) co_await receiving.back();
     }
     co_await op.all_of(receiving);
     co_await copy_own(op, block_of(op, op.rank()), contribution);

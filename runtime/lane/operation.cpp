@@ -36,6 +36,8 @@ Pending Operation::send_flagged(int to, ConstBytes bytes, std::uint64_t step, st
     return pending;
 }
 
+bool Operation::is_decoupled() const noexcept { return engine_->options_.find_part_alone != nullptr; }
+
 Pending Operation::send(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, 0); }
 Pending Operation::send_ahead(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kTellDeferred); }
 Pending Operation::send_in_turn(int to, ConstBytes bytes, std::uint64_t step) { return send_flagged(to, bytes, step, kInTurn); }

@@ -127,6 +127,8 @@ class alignas(64) Operation final : public Waitable {
     /// Whether the buffers of arguments() are there. They are missing in an algorithm that forwards (AlgorithmEntry::forwards) until its
     /// caller comes.
     bool has_buffers() const noexcept { return !lacks_buffers_; }
+    /// Whether parts of calls may run without their callers (ROLLCALL_DECOUPLE).
+    bool is_decoupled() const noexcept;
     /// Takes a message of this rank that has come and has landed, whatever its step. Returns an empty object where there is none. For
     /// algorithms that lack their buffers and pass the message on from where it is.
     Landed take_landed(int from);

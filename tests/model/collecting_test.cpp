@@ -268,6 +268,19 @@ TEST(Collecting, WhoGoesToTheEndInsteadOfContributingIsNamed) {
     }
 }
 
+// Nothing lands at the root. Rank 1 is late by five messages. The blocks of ranks 2 and 3 come meanwhile if their receives are posted.
+TEST(Collecting, ALinearGatherWaitsForNoRankInTurn) {
+    constexpr std::uint64_t kBytes = 3000;
+    constexpr Nanoseconds kMessage = 20 + 3000;
+    const AlgorithmEntry& linear = collectives::find_algorithm(OperationKind::gather, "linear");
+    for (const bool decoupled : {false, true}) {
+        Simulation::Options options = machine(4, 0, decoupled);
+        options.landing_bytes = 0;
+        const auto outcome = run(options, linear, 0, kBytes, 0, {0, 5 * kMessage, 0, 0});
+        EXPECT_EQ(outcome.exits[0], (decoupled ? 6 : 8) * kMessage);
+    }
+}
+
 // A rank whose part has begun hears that the rank which it waits for has died: the call fails for all, also for its caller that comes
 // later.
 TEST(Collecting, ADeathBeforeTheCallerComesIsToldToIt) {

@@ -62,7 +62,7 @@ Task publish_blocks(Operation& op) {
 
 Task scatter_from_here(Operation& op) {
     bool is_short = true;
-    for (int i = 1; i < op.size(); ++i) is_short = is_short && block_of(op, rank_after_root(op, i)).size <= runtime::kLeastPrivate;
+    for (int i = 1; i < op.size(); ++i) is_short = is_short && block_of(op, rank_after_root(op, i)).size <= runtime::kLeastOffered;
     if (is_short)
         co_await write_short(op);
     else

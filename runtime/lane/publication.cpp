@@ -76,7 +76,7 @@ Publication::~Publication() {
 
 void Publication::try_in_place(ConstBytes data, InPlace which) {
     const bool is_offer = which == InPlace::offered;
-    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastPrivate : kLeastInPlace)) return;
+    if (which == InPlace::nothing || size_ <= (is_offer ? kLeastOffered : kLeastInPlace)) return;
     node::NodeMemory& memory = *operation_.engine().node();
     reference_ = memory.buffers().find(data);
     if (!reference_ && which != InPlace::shared && pays_to_read(is_offer) && data.data && is_read_by_readers())

@@ -119,10 +119,12 @@ enum class InPlace : std::uint8_t {
 /// Data up to this size is always copied: that costs less than a look at whether its readers have read it.
 inline constexpr std::uint64_t kLeastInPlace = node::kSmallBytes;
 /// So is data up to this size that is not in shared memory: the system call that reads it looks up each page.
-inline constexpr std::uint64_t kLeastPrivate = 64 << 10;
+inline constexpr std::uint64_t kLeastPrivate = 32 << 10;
 /// The same where each rank has a core of its own. There the publisher and the reader copy at the same time, piece by piece through the
 /// caches. That is faster than the system call until the data no longer fits there. (Offers: Publication::pays_to_read().)
 inline constexpr std::uint64_t kLeastPrivateWithCores = 1 << 20;
+/// Data up to this size is not offered (InPlace::offered), but copied. Offers that nobody takes have to be copied, too.
+inline constexpr std::uint64_t kLeastOffered = 64 << 10;
 /// A reader copies private data in pieces of this size, in bytes, or less, so that it has whole elements. After each it looks whether the
 /// publisher has taken the data back. It makes no progress in between.
 inline constexpr std::uint64_t kPrivatePiece = 1 << 20;

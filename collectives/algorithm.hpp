@@ -115,7 +115,7 @@ struct AlgorithmEntry {
     /// caller's contribution: the code collects in `data`, and waits for the caller (Operation::arrival()) before it reads. A part that
     /// goes on after its caller gets a `data` of this size, too, or, if it moves pieces, one with room for those that are under way. In
     /// calls whose blocks have sizes of their own it gets none: nobody knows yet what comes, and the algorithm makes room for that itself.
-    /// `root` is rank 0 where the elements go there first, because their order counts. Null: a part that reads begins with its caller.
+    /// (Functions whose order counts are the program's, and no part runs alone with them.) Null: a part that reads begins with its caller.
     std::uint64_t (*collects)(std::uint64_t bytes, int root, int rank, int ranks) = nullptr;
     /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not
     /// have. Null: none.

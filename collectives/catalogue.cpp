@@ -51,9 +51,9 @@ bool has_messages(const AlgorithmEntry& entry, int rank, const runtime::Group& g
 }
 
 /// The memory for what other ranks bring to this one. Elements whose order counts go to rank 0 first.
-std::uint64_t brought_to(const AlgorithmEntry& entry, const runtime::Call& call, const Combiner& combiner, int rank, int ranks) {
+std::uint64_t brought_to(const AlgorithmEntry& entry, const runtime::Call& call, int rank, int ranks) {
     if (!entry.collects || rank == call.root) return 0;
-    return entry.collects(call.bytes, combiner.is_commutative ? call.root : 0, rank, ranks);
+    return entry.collects(call.bytes, call.root, rank, ranks);
 }
 
 Task begin_with_caller(Operation& op) {
@@ -142,7 +142,7 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
     part.result = size_of(row.result);
     // Before the caller comes, only the elements of other ranks can be combined. This changes the order of the operands, so the operation
     // must allow any order.
-    const std::uint64_t brought = brought_to(*entry, call, part.combiner, rank, ranks);
+    const std::uint64_t brought = brought_to(*entry, call, rank, ranks);
     if (brought > 0 && part.combiner.any_order) {
         part.collected = brought;
         part.begins_before = true;

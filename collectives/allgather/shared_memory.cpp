@@ -5,9 +5,9 @@
 // others in whatever order they come. The ranks wait for nothing of a late rank but its block, and a late rank finds all other blocks
 // there. A planned rank copies before its caller arrives.
 //
-// Example: n = 3, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Ranks 0 and 2 write until 1, copy their own block until 2 and
-// each other's until 3. Rank 1 writes from 5 to 6. Then the rest is copied: ranks 0 and 2 copy the block of rank 1 until 7; rank 1 copies
-// its own and two more until 9. The ranks leave at 7, 9 and 7. (Between two ranks a block is read where it stands, if it is in memory from
+// Example: n = 3, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Ranks 0 and 2 write until 1, copy each other's block until 2
+// and their own until 3. Rank 1 writes from 5 to 6. Then the rest is copied: ranks 0 and 2 copy the block of rank 1 until 7; rank 1 copies
+// two more and its own until 9. The ranks leave at 7, 9 and 7. (Between two ranks a block is read where it stands, if it is in memory from
 // Job::allocate(). Among more, rank 1 would have to copy all blocks before the others could leave.)
 #include "collectives/allgather/allgather.hpp"
 #include "collectives/published/published.hpp"

@@ -29,7 +29,7 @@ GatherAll fastest(const Operation& op, const Sides& sides, const BothBlocks& blo
     scene.ranks_of_group = ranks;
     if (on_nodes) scene.nodes_of_group = std::max(nodes_of(sides.own), nodes_of(sides.other));
     const auto is_faster = [&](cost::Estimate one, cost::Estimate other) { return cost::is_less(one(scene), other(scene)); };
-    // As the rules for blocks of one size.
+    // As the rules for blocks of one size, but for short blocks of many ranks: here ranks learn the sizes first, which takes as long.
     if (on_nodes && mean <= kLongestBetweenGroupsOnTwoLevels && !is_faster(&cost::intergroup_root_gathering, &cost::intergroup_two_level) &&
         !is_faster(&cost::intergroup_full_duplex, &cost::intergroup_two_level))
         return &gather_all_two_level;

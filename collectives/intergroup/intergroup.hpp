@@ -115,6 +115,10 @@ inline constexpr AlgorithmEntry kIntergroupAllgatherAlgorithms[] = {
 /// (docs/performance/several-nodes.md).
 inline constexpr std::uint64_t kLongestBetweenGroupsOnTwoLevels = 16 << 10;
 
+/// Between groups of at most so many ranks together, the estimates decide for short blocks, too. Between more, trees are taken: between 8 + 8
+/// and 12 + 4 ranks on 4 hosts they were faster up to 1 KiB (docs/performance/several-nodes.md), although the estimates say otherwise.
+inline constexpr int kFewRanksOfGroups = 12;
+
 inline constexpr Rule kIntergroupAllgatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "shared_memory"),
      "on one node, each block is copied into shared memory once, and each rank waits only for the other group", Condition::node_memory},
@@ -125,6 +129,13 @@ inline constexpr Rule kIntergroupAllgatherRules[] = {
      Condition::equal_blocks,
      nullptr,
      {named(kIntergroupAllgatherAlgorithms, "root_gathering"), named(kIntergroupAllgatherAlgorithms, "full_duplex")}},
+    {kAnyBytes,
+     kFewRanksOfGroups,
+     named(kIntergroupAllgatherAlgorithms, "full_duplex"),
+     "few ranks: one step for each rank of the larger group, or two trees, and the time decides",
+     Condition::equal_blocks,
+     nullptr,
+     {named(kIntergroupAllgatherAlgorithms, "root_gathering")}},
     {2048, kAnyRanks, named(kIntergroupAllgatherAlgorithms, "root_gathering"), "short blocks: two trees need few messages",
      Condition::equal_blocks},
     {kAnyBytes,

@@ -96,8 +96,6 @@ inline constexpr Rule kReduceScatterRules[] = {
      {named(kReduceScatterAlgorithms, "ring")}},
     {kAnyBytes, kAnyRanks, named(kReduceScatterAlgorithms, "ring"),
      "long blocks: each rank sends and receives n - 1 blocks, and no algorithm needs fewer", Condition::commutative},
-    {256, kAnyRanks, named(kReduceScatterAlgorithms, "reduce_then_scatter"),
-     "short blocks, kept in rank order: 2 log2 n messages, one after the other"},
     {kAnyBytes,
      kAnyRanks,
      named(kReduceScatterAlgorithms, "pairwise"),

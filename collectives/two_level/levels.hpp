@@ -94,15 +94,13 @@ inline constexpr std::uint64_t kOneLane = 8192;
 /// and wakes as many ranks: where ranks share cores, four lanes of an allreduce took twice as long for 64 KiB (4 hosts with 4 ranks).
 inline constexpr std::uint64_t kOneLaneOfAll = 64 << 10;
 inline constexpr int kRanksOfOneLane = 4;
-/// How many lanes there are where every rank combines. `most` and `fewest`: the ranks of the largest and of the smallest node. From kOneLane
-/// to kOneLaneOfAll there are so many that none of them combines more than one lane of kRanksOfOneLane ranks does.
+/// How many lanes there are where every rank combines. `most` and `fewest`: the ranks of the largest and of the smallest node. Up to
+/// kOneLaneOfAll there are so many that none of them combines more than one lane of kRanksOfOneLane ranks does.
 inline double lanes_of_all(double bytes, double most, double fewest) {
-    if (bytes <= static_cast<double>(kOneLane)) return 1;
     constexpr double kMost = kOneLaneOfAll;
     return bytes > kMost ? fewest : std::clamp(std::ceil(bytes * most / (kRanksOfOneLane * kMost)), 1.0, fewest);
 }
 inline int lanes_of_all(std::uint64_t bytes, const Levels& levels) {
-    if (bytes <= kOneLane) return 1;  // without a look at all nodes
     return static_cast<int>(lanes_of_all(static_cast<double>(bytes), levels.most(), levels.fewest()));
 }
 

@@ -317,6 +317,12 @@ TEST(CostChoices, TakeTwoLevelsBetweenGroupsWhereTheyPay) {
         // Ranks of the groups that do not share their nodes with others of their group.
         EXPECT_EQ(of_groups(std::max<std::uint64_t>(bytes, 64 << 10), kOnNodes, 8, 8, {}), "full_duplex") << bytes;
     }
+    const auto of_few = [&](std::uint64_t bytes, int ranks) {
+        return select(kind, {.bytes = bytes, .ranks = 2 * ranks, .has = kApart, .ranks_of_group = ranks, .nodes_of_group = ranks}).entry->name;
+    };
+    for (const int ranks : {2, 3, 4, 6})
+        for (const std::uint64_t bytes : {8, 2 << 10}) EXPECT_EQ(of_few(bytes, ranks), "full_duplex") << bytes << " bytes, " << ranks;
+    EXPECT_EQ(of_few(8, 7), "root_gathering");
     const Costs fast{.network_latency = 300, .network_gap = 100, .network_mebibyte = 50'000};
     EXPECT_EQ(of_groups(16 << 10, kOnNodes, 8, 2, {}), "two_level");
     EXPECT_EQ(of_groups(16 << 10, kOnNodes, 8, 2, fast), "full_duplex") << "copies cost more than the network";

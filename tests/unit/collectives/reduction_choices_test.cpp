@@ -121,7 +121,7 @@ TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
     for (const int ranks : {5, 16, 100, 1024})
         for (const std::uint64_t bytes : {8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}) {
             EXPECT_EQ(taken(allreduce, bytes, ranks, 0), "recursive_doubling") << bytes << " bytes, " << ranks << " ranks";
-            EXPECT_EQ(taken(reduce_scatter, bytes, ranks, 0), bytes <= 256 ? "reduce_then_scatter" : "pairwise")
+            EXPECT_EQ(taken(reduce_scatter, bytes, ranks, 0), bytes == 8 && ranks >= 100 ? "reduce_then_scatter" : "pairwise")
                 << bytes << " bytes, " << ranks << " ranks";
         }
     EXPECT_EQ(taken(allreduce, 8, 1024, 16), "recursive_doubling");
@@ -141,7 +141,10 @@ TEST(ReductionChoices, OnLargeNodesShareOutWhatIsCombined) {
     EXPECT_EQ(lanes_of_all(64 << 10, 9, 8), 3);
     EXPECT_EQ(lanes_of_all(64 << 10, 128, 128), 32);
     EXPECT_EQ(lanes_of_all(16 << 10, 128, 128), 8);
-    EXPECT_EQ(lanes_of_all(8 << 10, 128, 128), 1);
+    EXPECT_EQ(lanes_of_all(8 << 10, 128, 128), 4);
+    EXPECT_EQ(lanes_of_all(8 << 10, 32, 32), 1);
+    EXPECT_EQ(lanes_of_all(8, 128, 128), 1);
+    EXPECT_EQ(lanes_of_all(0, 128, 128), 1);
     EXPECT_EQ(lanes_of_all(64 << 10, 128, 3), 3) << "no more than the smallest node has ranks";
     EXPECT_EQ(lanes_of_all(64 << 10, 128, 1), 1);
 }

@@ -45,17 +45,23 @@ double in_a_row(const Scene& scene, double bytes) {
 /// What the link of a node carries if each of its ranks gets a block of every rank elsewhere; on a node of one rank, all other blocks.
 double over_link(const Scene& scene) { return scene.ranks_of_node * std::max(scene.ranks - scene.ranks_of_node, 0.0) * scene.bytes; }
 
-double chain(const Scene& scene, double piece, double combined_byte) {
-    const double pieces = std::max(std::ceil(scene.bytes / piece), 1.0), size = std::min(piece, scene.bytes);
-    return std::max(pieces + scene.ranks - 2, 0.0) * (message(scene, size) + size * combined_byte);
-}
-
 /// A message between two ranks of a node takes about as long as through its memory.
 double within_node(const Scene& scene, double bytes) { return scene.signal + 2 * bytes * scene.copied_byte; }
 /// A step in which ranks exchange messages with ranks `distance` away. Both are on one node if that has twice as many ranks. Otherwise
 /// `senders` ranks of a node share its link. The ranks of a node follow one another.
 double step(const Scene& scene, std::int64_t distance, double bytes, double senders) {
     return 2 * static_cast<double>(distance) <= scene.ranks_of_node ? within_node(scene, bytes) : message(scene, senders * bytes);
+}
+
+/// A piece goes through all ranks, which follow one another on their nodes.
+double through_all(const Scene& scene, double size, double combined) {
+    const double nodes = std::max(nodes_of(scene), 1);
+    return (nodes - 1) * (message(scene, size) + combined) + (scene.ranks - nodes) * (within_node(scene, size) + combined);
+}
+double chain(const Scene& scene, double piece, double combined_byte) {
+    if (scene.ranks < 2) return 0;
+    const double pieces = std::max(std::ceil(scene.bytes / piece), 1.0), size = std::min(piece, scene.bytes), combined = size * combined_byte;
+    return through_all(scene, size, combined) + (pieces - 1) * (message(scene, size) + combined);
 }
 
 /// Elements are sent twice more, between neighbours, where n is not a power of two.
@@ -70,6 +76,8 @@ double tree_steps(const Scene& scene, double bytes) {
     for (std::int64_t distance = 1; distance < scene.ranks; distance *= 2) time += step(scene, distance, bytes, 1);
     return time;
 }
+/// Those between nodes.
+double steps_between_nodes(const Scene& scene) { return rounds(scene) - std::min(std::floor(std::log2(scene.ranks_of_node)), rounds(scene)); }
 
 /// The larger one of two groups, as if both had as many ranks on as many nodes.
 struct OneGroup {
@@ -84,7 +92,9 @@ struct OneGroup {
 
 /// The ranks of a group.
 Scene one_group(Scene scene) {
-    scene.ranks = static_cast<int>(OneGroup(scene).ranks);
+    const OneGroup group(scene);
+    scene.ranks = static_cast<int>(group.ranks);
+    scene.ranks_of_node = group.of_node;
     return scene;
 }
 /// The nodes of a group in a call between two groups, as one rank each.
@@ -141,9 +151,9 @@ double reduce_to_a_node(const Scene& scene) {
 
 double linear(const Scene& scene) { return in_a_row(scene, others(scene) * scene.bytes); }
 
-double binomial(const Scene& scene) { return rounds(scene) * message(scene, scene.bytes); }
+double binomial(const Scene& scene) { return tree_steps(scene, scene.bytes); }
 
-double binomial_combining(const Scene& scene) { return rounds(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte); }
+double binomial_combining(const Scene& scene) { return binomial(scene) + rounds(scene) * scene.bytes * scene.combined_byte; }
 
 double binomial_of_blocks(const Scene& scene) { return rounds(scene) * scene.latency + others(scene) * scene.bytes * scene.byte; }
 
@@ -155,13 +165,13 @@ double chain_combining(const Scene& scene) {
 
 double broadcast_linear(const Scene& scene) { return linear(scene) + port(scene, others(scene)); }
 
-double broadcast_binomial(const Scene& scene) { return binomial(scene) + port(scene, rounds(scene)); }
+double broadcast_binomial(const Scene& scene) { return binomial(scene) + port(scene, steps_between_nodes(scene)); }
 
 double broadcast_chain(const Scene& scene) { return chain(scene) + port(scene, 1); }
 
 double reduce_linear(const Scene& scene) { return broadcast_linear(scene) + others(scene) * scene.bytes * scene.combined_byte; }
 
-double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + port(scene, rounds(scene)); }
+double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + port(scene, steps_between_nodes(scene)); }
 
 double reduce_chain(const Scene& scene) { return chain_combining(scene) + port(scene, 1); }
 
@@ -282,18 +292,6 @@ double scan_recursive_doubling(const Scene& scene) {
     return time;
 }
 
-double scan_linear(const Scene& scene) {
-    const Scene nodes = a_rank_of_each_node(scene);
-    if (nodes.ranks == scene.ranks) return chain_combining(scene);
-    double least = std::numeric_limits<double>::infinity();
-    for (std::uint64_t length = kShortestPiece; length <= kLongestPiece; length *= 2) {
-        const double piece = static_cast<double>(length), size = std::min(piece, scene.bytes);
-        const double within = within_node(scene, size) + size * scene.combined_byte;
-        least = std::min(least, collectives::chain(nodes, piece, scene.combined_byte) + (scene.ranks - nodes.ranks) * within);
-    }
-    return least;
-}
-
 double scan_two_level(const Scene& scene) {
     const double of_node = scene.ranks_of_node, pieces = std::ceil(scene.bytes / static_cast<double>(runtime::kPieceOfNode));
     const bool is_short = scene.bytes <= static_cast<double>(kReadByAll);
@@ -358,10 +356,13 @@ double intergroup_allreduce_binomial(const Scene& scene) {
     return reduce_binomial(one) + message(scene, scene.bytes) + std::min(broadcast_binomial(one), broadcast_chain(one));
 }
 
-double intergroup_allreduce_chain(const Scene& scene) {
+double intergroup_allreduce_chain(const Scene& both_groups) {
+    Scene scene = both_groups;
+    scene.ranks_of_node = OneGroup(scene).of_node;
     const double piece = std::min(static_cast<double>(chain_segment(scene)), scene.bytes), combined = piece * scene.combined_byte;
     const double pieces = piece > 0 ? std::ceil(scene.bytes / piece) : 1;
-    return std::max(scene.ranks - 2, 0) * (message(scene, piece) + combined) + pieces * (message(scene, 2 * piece) + combined) + port(scene, 2);
+    const double first = std::max(through_all(scene, piece, combined) - (message(scene, piece) + combined), 0.0);
+    return first + pieces * (message(scene, 2 * piece) + combined) + port(scene, 2);
 }
 
 double intergroup_allreduce_two_level(const Scene& scene) {

@@ -51,13 +51,13 @@ constexpr bool is_less(double time, double other) { return time < other * (1 - 1
 
 /// One rank sends to n - 1 others, or receives from them: latency + (n - 2) gap + (n - 1) m byte.
 double linear(const Scene& scene);
-/// ceil(log2 n) (latency + m byte).
+/// ceil(log2 n) (latency + m byte). Where the ranks of a node follow one another, the first messages stay within a node and take less.
 double binomial(const Scene& scene);
 /// The same, where each rank combines what comes with what it has.
 double binomial_combining(const Scene& scene);
 /// Broadcasts and reductions. A call that goes on without its callers still takes the ports of the network, for which the next call waits. So
 /// what is compared is the time of the call, and, of long messages, one and a half times the time for which its busiest port is taken: (n - 1)
-/// m byte, ceil(log2 n) m byte, or m byte. (The factor is a compromise: the best algorithm in a loop of calls is not always the best one for
+/// m byte, m byte for each step of a tree between nodes, or m byte. (The factor is a compromise: the best algorithm in a loop of calls is not always the best one for
 /// a single call. docs/performance/hosts-beside-mpi.md has both.)
 double broadcast_linear(const Scene& scene);
 double broadcast_binomial(const Scene& scene);
@@ -67,7 +67,8 @@ double reduce_binomial(const Scene& scene);
 double reduce_chain(const Scene& scene);
 /// A tree in which a subtree's blocks travel together: ceil(log2 n) latency + (n - 1) m byte.
 double binomial_of_blocks(const Scene& scene);
-/// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene).
+/// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene). On N nodes, (X + N - 2) of these steps are between
+/// nodes, and n - N within.
 double chain(const Scene& scene);
 double chain_combining(const Scene& scene);
 /// One message between each node and that of the root. The ranks of a node share their blocks through its memory.
@@ -143,8 +144,6 @@ bool takes_halving(const Scene& scene);
 
 /// A scan in ceil(log2 n) steps. In a step over 2^k ranks, at most 2^k ranks of a node share its link, if its ranks follow one another.
 double scan_recursive_doubling(const Scene& scene);
-/// A scan down a chain, which crosses from each node to the next one once, if the ranks of a node follow one another.
-double scan_linear(const Scene& scene);
 /// A scan within the nodes through their memory, and among the nodes by recursive doubling.
 double scan_two_level(const Scene& scene);
 

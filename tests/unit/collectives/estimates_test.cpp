@@ -87,7 +87,6 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::reduce_scatter_ring(scene), 4 * (1050 + 100));
     EXPECT_DOUBLE_EQ(cost::reduce_scatter_halving(scene), 2 * 1000 + 4 * 50 + 4 * 100 + 1250 + 1050 + 500);
     EXPECT_DOUBLE_EQ(cost::scan_recursive_doubling(scene), cost::binomial_combining(scene)) << "a rank on each node";
-    EXPECT_DOUBLE_EQ(cost::scan_linear(scene), cost::chain_combining(scene)) << "a rank on each node";
 
     scene.ranks = 16;
     scene.ranks_of_node = 4;
@@ -96,7 +95,14 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::reduce_scatter_two_level(scene), 2 * 1000 + 3 * 200 + 3 * 400 + 2 * 7 + (800 + 200) * 0.5 + 3 * 800 * 2)
         << "one lane, halving";
     EXPECT_DOUBLE_EQ(cost::scan_recursive_doubling(scene), 4 * (1000 + 100) + (1 + 2 + 4 + 4) * 50);
-    EXPECT_DOUBLE_EQ(cost::scan_linear(scene), 3 * (1050 + 100) + 12 * (7 + 50 * (2 * 0.5 + 2))) << "one piece";
+    EXPECT_DOUBLE_EQ(cost::chain_combining(scene), 3 * (1050 + 100) + 12 * (7 + 50 * (2 * 0.5 + 2))) << "one piece";
+    EXPECT_DOUBLE_EQ(cost::binomial(scene), 2 * 1050 + 2 * (7 + 50)) << "two steps between nodes, two within";
+    Scene tree = scene;
+    tree.bytes = 10'000;
+    EXPECT_DOUBLE_EQ(cost::reduce_binomial(tree), 2 * 11'000 + 2 * 10'007 + 4 * 20'000 + 1.5 * 2 * 10'000);
+    tree.ranks = 18;
+    tree.ranks_of_node = 6;
+    EXPECT_DOUBLE_EQ(cost::broadcast_binomial(tree), 3 * 11'000 + 2 * 10'007 + 1.5 * 3 * 10'000) << "four of six ranks are a tree";
     EXPECT_DOUBLE_EQ(cost::scan_two_level(scene), 3 * 7 + 50 * (3 * 0.5 + (4 + 2) * 2) + 2 * (1000 + 100) + (2 + 1) * 50);
     EXPECT_DOUBLE_EQ(cost::exchange(scene), 1000 + 14 * 400 + 4 * 12 * 50) << "the ranks of a node share its link";
     EXPECT_DOUBLE_EQ(cost::allgather_two_level(scene), 3 * (1000 + 200) + 2 * 7 + (200 + 2 * 800) * 0.5);
@@ -110,7 +116,7 @@ TEST(Estimates, FollowTheirFormulas) {
         << "a lane for each rank";
     EXPECT_DOUBLE_EQ(cost::intergroup_full_duplex(scene), (1000 + 4000) + 7 * 2000) << "8 and 8 ranks";
     EXPECT_DOUBLE_EQ(cost::intergroup_two_level(scene), 1000 + 8000 + 400 + 2 * 7 + (4000 + 2 * 8000) * 0.5) << "short data: 2 and 2 nodes";
-    EXPECT_DOUBLE_EQ(cost::intergroup_root_gathering(scene), (3 * 1000 + 7000) + (1000 + 8000) + 3 * 9000);
+    EXPECT_DOUBLE_EQ(cost::intergroup_root_gathering(scene), (3 * 1000 + 7000) + (1000 + 8000) + 9000 + 2 * 8007);
     scene.bytes = 2000;
     scene.ranks_of_group = 12;
     scene.nodes_of_group = 3;
@@ -118,11 +124,11 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::intergroup_two_level(scene), 3 * (1000 + 8000) + 2 * 7 + (8000 + 2 * 24'000) * 0.5);
     EXPECT_DOUBLE_EQ(cost::intergroup_broadcast_two_level(scene), 2 * 3000 + 7 + 2 * 2000 * 0.5) << "a root and 3 nodes of 4 ranks";
     EXPECT_DOUBLE_EQ(cost::intergroup_two_level_of_blocks(scene), 7 + (8000 + 2000) * 0.5 + 1000 + 2 * 100 + 3 * 8000);
-    EXPECT_DOUBLE_EQ(cost::intergroup_reduce_binomial(scene), 4 * (3000 + 4000) + 3000);
-    EXPECT_DOUBLE_EQ(cost::intergroup_reduce_chain(scene), (1 + 13 - 2) * (3000 + 4000)) << "12 ranks and the root, one piece";
-    EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_chain(scene), 14 * (3000 + 4000) + (1000 + 2 * 2000 + 4000)) << "all ranks";
+    EXPECT_DOUBLE_EQ(cost::intergroup_reduce_binomial(scene), 2 * 3000 + 2 * 2007 + 4 * 4000 + 3000);
+    EXPECT_DOUBLE_EQ(cost::intergroup_reduce_chain(scene), (1 + 3 - 2) * (3000 + 4000) + 10 * (2007 + 4000)) << "12 ranks and the root, one piece";
+    EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_chain(scene), 2 * (3000 + 4000) + 12 * (2007 + 4000) + (1000 + 2 * 2000 + 4000)) << "all ranks";
     EXPECT_DOUBLE_EQ(cost::intergroup_reduce_two_level(scene), 7 + 2000 * (0.5 + 4 * 2) + 2 * (3000 + 4000) + 3000);
-    EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_binomial(scene), 4 * (3000 + 4000) + 3000 + 4 * 3000);
+    EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_binomial(scene), cost::intergroup_reduce_binomial(scene) + 2 * 3000 + 2 * 2007);
     EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_two_level(scene), cost::intergroup_reduce_two_level(scene) + 2 * 3000 + 7 + 2 * 2000 * 0.5);
     EXPECT_DOUBLE_EQ(cost::intergroup_alltoall_linear(scene), 1000 + 11 * 400 + 4 * 12 * 2000);
     EXPECT_DOUBLE_EQ(cost::intergroup_alltoall_two_level(scene), 1000 + 2 * 400 + 4 * 12 * 2000 + 2 * 7 + (2 + 3 * 4) * 12 * 2000 * 0.5);

@@ -132,6 +132,20 @@ TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
     EXPECT_EQ(taken(reduce_scatter, 64 << 10, 16, 8), "pairwise");
 }
 
+// In a tree or a chain of ranks that follow one another on their nodes, most messages stay within a node.
+TEST(ReductionChoices, OfAReduceDependOnTheRanksOfANode) {
+    const auto taken = [](std::uint64_t bytes, int ranks, int nodes) {
+        const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes | Condition::even_nodes);
+        return select(OperationKind::reduce, {.bytes = bytes, .ranks = ranks, .has = nodes > 0 ? on_nodes : kOneRankOnEachHost, .nodes = nodes})
+            .entry->name;
+    };
+    EXPECT_EQ(taken(1 << 20, 1024, 0), "binomial");
+    EXPECT_EQ(taken(1 << 20, 1024, 32), "pipelined");
+    EXPECT_EQ(taken(32 << 10, 1024, 32), "binomial");
+    EXPECT_EQ(taken(32 << 10, 16, 4), "binomial");
+    EXPECT_EQ(taken(128 << 10, 16, 4), "pipelined");
+}
+
 // With more than four ranks on a node, what one rank combines stays as long as with four.
 TEST(ReductionChoices, OnLargeNodesShareOutWhatIsCombined) {
     EXPECT_EQ(lanes_of_all(64 << 10, 4, 4), 1);

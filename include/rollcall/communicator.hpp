@@ -99,11 +99,11 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// before the receiver asks for the message. To wait until the data has left this rank, use start_send() and wait for the request.
     ///
     /// A message longer than ROLLCALL_EAGER_BYTES (with `auto`: 8 KiB) may have to wait, because the receiver does not begin to take it.
-    /// After 50 us + 0.25 ns for each byte, the call copies the message and returns, and the message is sent from the copy. No copy is made
-    /// with ROLLCALL_DECOUPLE=no, where the network itself reads the buffer, if the data of this rank that waits would take more than half
-    /// of ROLLCALL_LANDING_BYTES, or while an early message waits here for room. If the receiver dies before it has taken such a message,
-    /// the log says so. The death is also reported like any other: by collective calls on communicators that contain that rank, by
-    /// messages to and from it, and by Job::finalize().
+    /// After 50 us + 0.25 ns for each byte, the call copies the message and returns, and the message is sent from the copy. It makes no
+    /// copy, and waits, if one of these holds: ROLLCALL_DECOUPLE is `no`; the network itself reads the buffer (RDMA); with the copy, more
+    /// than half of ROLLCALL_LANDING_BYTES would be in use; an early message waits on this rank for room. If the receiver dies before it
+    /// has taken such a copy, the log says so. The death is also reported like any other: by collective calls on communicators that contain
+    /// that rank, by messages to and from it, and by Job::finalize().
     void send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     template <detail::Message D>
     void send(D&& data, int to, Tag tag = 0, std::optional<Timeout> timeout = {}) const {

@@ -39,8 +39,8 @@ struct ProgressStatistics {
 ///
 /// A Job changes two things in its process. One is the environment. The constructor takes the variables of the starter out of it
 /// (unsetenv()). It sets ROLLCALL_BOOTSTRAP_JOINED, by which other copies of the library in this process find that it has joined. The
-/// transport `ofi` sets a variable of libfabric. While the constructor runs, no other thread may call getenv() or change the environment.
-/// The same holds in Listener::accept() and Intercommunicator::connect().
+/// transport `ofi` sets variables of libfabric (docs/embedding.md). While the constructor runs, no other thread may call getenv() or change
+/// the environment. The same holds in Listener::accept() and Intercommunicator::connect().
 /// The other is what happens to an exception that leaves main() or a thread: it ends the whole job. The first Job installs a handler by
 /// std::set_terminate(), which tells the other ranks of all running jobs of this process and then calls the handler that was there before.
 ///
@@ -62,9 +62,10 @@ class ROLLCALL_EXPORT Job {
     /// Embedding at this moment, this waits for them.
     ///
     /// On each rank the last Job that is finalized or destroyed ends the job. finalize() of an earlier one only ends its own part: it does
-    /// not wait, and checks nothing, so the order of the parts does not matter. Each part waits for its requests before. What it leaves
-    /// under way keeps the last one from ending the job, and the error names the communicator of a receive or a collective operation. A Job
-    /// must not be constructed on one rank while the last Job of another rank is being finalized, because these two calls do not match.
+    /// not wait, and checks nothing, so the order of the parts does not matter. Before it calls finalize(), each part must wait for its own
+    /// requests. If a part leaves an operation under way, finalize() of the last Job throws Error{state}, which names the communicator of a
+    /// receive or a collective operation. A Job must not be constructed on one rank while the last Job of another rank is being finalized,
+    /// because these two calls do not match.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout} and Error{peer_failed} as above.
@@ -83,7 +84,7 @@ class ROLLCALL_EXPORT Job {
     /// The number of ranks in the job.
     int size() const;
     /// The starter of this process, as a text for people: "rollcall run", "srun (Slurm)", "Open MPI's mpirun" and so on, the same text as
-    /// in `rollcall info` (docs/launching.md lists all of them). "alone" if nothing started it.
+    /// in `rollcall info`. "alone" if nothing started it.
     std::string started_by() const;
     /// The transport, which carries the data, as a text for people.
     std::string transport_description() const;

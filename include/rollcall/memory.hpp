@@ -21,8 +21,9 @@ namespace rollcall {
 /// The other ranks of the node can read this memory, so a call need not copy what it sends from it. This holds where the call ends only
 /// after the others have read: in allreduce, reduce_scatter and alltoall, in allgather between two ranks, and with
 /// CollectiveOptions::until_delivered also in broadcast, gather and reduce. (In a reduce by `two_level` it always holds for ranks that
-/// combine a share.) In all other calls a rank that sends copies its data and leaves at once, as it does with any other memory. Results and
-/// failures are the same with any memory.
+/// combine a share.) In a scatter, ranks that have come read blocks of more than 64 KiB in place; the root copies the blocks of the others
+/// and does not wait for them. In all other calls a rank that sends copies its data and leaves at once, as it does with any other memory.
+/// Results and failures are the same with any memory.
 ///
 /// Use it like any other memory, also in calls on several communicators at a time. Destroy it only when no call uses it. A child that the
 /// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES. Any thread may

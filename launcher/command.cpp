@@ -273,12 +273,14 @@ for anything either (`ssh -oBatchMode=yes -p 2222`). The launcher and its agents
 port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
 LD_LIBRARY_PATH are passed to other hosts; --env passes others.
 
-Standard input goes to rank 0; the others read nothing. Lines of different ranks are not mixed. Every process gets
+Standard input goes to rank 0; the others read nothing. Output comes line by line. Another rank may continue a line only if
+its rank pauses in it, takes more than 1 s for it, or ends a piece of it by a carriage return. Every process gets
 ROLLCALL_BOOTSTRAP_RANK and ROLLCALL_BOOTSTRAP_SIZE in its environment.
 
 The first process that fails ends the job. The other processes are told, and may report for the time of --grace. Then they
 are asked to end (SIGTERM), and after the same time they are killed. When the command returns, no process of the job is left,
 and no shared-memory file of a job that failed. This holds even if the command or its guard process is killed.
+docs/launching.md has the exceptions.
 
 Exit code: 0, or that of the first process that failed (128 + n if signal n killed it); 124 after --timeout or
 --launch-timeout; 125 if a host was lost; 126 or 127 if a program cannot be run or is not there; 128 + n if signal n ended

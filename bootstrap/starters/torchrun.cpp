@@ -56,8 +56,8 @@ std::vector<SocketAddress> addresses_of_master(const std::string& name) {
     }
     if (std::any_of(addresses.begin(), addresses.end(), [](const SocketAddress& address) { return address.wildcard(); })) {
         throw Error(ErrorCode::invalid_argument,
-                    fmt::format("MASTER_ADDR={} stands for every address, but rank 0 listens at only one: set it to the name of rank 0's "
-                                "host, or to 127.0.0.1 if all ranks are on one host",
+                    fmt::format("MASTER_ADDR={} stands for every address of a host, and rank 0 does not listen at all of them: set it to "
+                                "the name of rank 0's host, or to 127.0.0.1 if all ranks are on one host",
                                 name));
     }
     return addresses;

@@ -119,8 +119,8 @@ class alignas(64) Engine final : public transport::Sink {
     unsigned run_ready();
     /// Whether an operation has asked since the last call that other ranks of this core run before it goes on (Operation::give_way()).
     bool gives_way() noexcept { return std::exchange(gives_way_, false); }
-    /// Does work that depends on time: it asks ranks that keep a call waiting, and ends suspicions. Call it at due().
-    void tick(Nanoseconds now);
+    /// Does the work that depends on time (docs/architecture/lane.md). Call it at due().
+    void tick(Nanoseconds now) noexcept;
     /// When tick() is to be called next; kNever: not for now. A thread that sleeps must wake at this time.
     Nanoseconds due() const noexcept { return due_; }
 

@@ -110,7 +110,7 @@ void Lane::unpark(bool in_background) noexcept {
 
 void Lane::wake_followers(bool baton_is_free) noexcept {
     const std::lock_guard lock(mutex_);
-    for (Follower* follower : sleeping_followers_)
+    for (Follower* follower = first_follower_; follower; follower = follower->next)
         if (follower->reached_goal()) {
             follower->wake.notify_one();
         } else if (std::exchange(baton_is_free, false)) {
@@ -199,9 +199,10 @@ bool Lane::follow(const Goal& goal, Nanoseconds deadline) {
     while (!over() && monotonic_now() < std::min(patience, deadline)) sched_yield();
     bool in_time = true;
     if (!over()) {
-        Follower self{[](const void* its) { return static_cast<const Goal*>(its)->done(); }, &goal, {}};
+        Follower self{[](const void* its) { return static_cast<const Goal*>(its)->done(); }, &goal};
         std::unique_lock lock(mutex_);
-        sleeping_followers_.push_back(&self);
+        self.previous = std::exchange(last_follower_, &self);
+        (self.previous ? self.previous->next : first_follower_) = &self;
         while (in_time && !over()) {
             if (deadline == kNever) {
                 self.wake.wait(lock);
@@ -211,7 +212,8 @@ bool Lane::follow(const Goal& goal, Nanoseconds deadline) {
                 if (in_time) self.wake.wait_for(lock, std::chrono::nanoseconds(left));
             }
         }
-        sleeping_followers_.remove(&self);
+        (self.previous ? self.previous->next : first_follower_) = self.next;
+        (self.next ? self.next->previous : last_follower_) = self.previous;
     }
     followers_.fetch_sub(1, std::memory_order_relaxed);
     // This thread was woken for the baton and does not need it: wake the next one.

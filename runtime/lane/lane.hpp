@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <list>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -157,7 +156,8 @@ class Lane {
     struct Follower {
         bool (*reached)(const void* goal);
         const void* goal;
-        std::condition_variable wake;
+        Follower *previous = nullptr, *next = nullptr;
+        std::condition_variable wake = {};
         bool reached_goal() const { return reached(goal); }
     };
 
@@ -200,8 +200,8 @@ class Lane {
     unsigned drain();
     void begin(Waitable& waitable);
     void end_unbegun(Waitable& waitable);  ///< As Engine::end_unbegun().
-    void look_at_notices();
-    void handle_notices();
+    void look_at_notices() noexcept;
+    void handle_notices() noexcept;
     void wake_owner() noexcept;
     /// Wakes the threads whose goal is reached, and one more where the baton is free for it.
     void wake_followers(bool baton_is_free) noexcept;
@@ -241,8 +241,8 @@ class Lane {
     std::atomic<bool> ended_{false};  ///< Only the owner sets it. So no thread drives without having seen it.
     std::atomic<int> application_cpu_{-1};
 
-    mutable std::mutex mutex_;  ///< Guards the members that follow.
-    std::list<Follower*> sleeping_followers_;
+    mutable std::mutex mutex_;                                       ///< Guards the members that follow.
+    Follower *first_follower_ = nullptr, *last_follower_ = nullptr;  ///< Those that sleep, in the order in which they came.
     std::vector<Waitable*> submissions_;
     std::vector<bootstrap::Notice> notices_;
     std::optional<clockid_t> background_clock_;  ///< While the background thread runs.

@@ -81,24 +81,28 @@ Nanoseconds Lane::background_cpu_time() const {
     return background_clock_ ? cpu_time_of(*background_clock_) : background_cpu_time_;
 }
 
-// A call that ended at once has not polled, so a parked lane is still armed, and the thread that sleeps can go on sleeping: to wake it takes
-// ten times as long as the call. But if the call has sent a message, or that thread could not get the baton, somebody must look.
+// A call that ended at once has not polled, so a parked lane is still armed, and the background thread can go on sleeping: to wake it takes
+// ten times as long as the call. But if the call has sent a message, or that thread could not get the baton, somebody must look. Without that
+// thread only calls look, because the program's event loop does not run meanwhile.
 [[gnu::noinline]] bool Lane::leave_parked() noexcept {
-    if (engine_.sleeps() && !poll_wanted_.load(std::memory_order_relaxed)) return true;
+    if (policy_.background && engine_.sleeps() && !poll_wanted_.load(std::memory_order_relaxed)) return true;
     unpark(false);
     poll_wanted_.store(false, std::memory_order_relaxed);
     poll();
     return true;
 }
 
-void Lane::look_at_notices() {
+void Lane::look_at_notices() noexcept {
     bool any = false;
     while (auto notice = bootstrap_.take_notice()) {
         const std::lock_guard lock(mutex_);
         notices_.push_back(std::move(*notice));
         any = true;
     }
-    if (any) noticed_.store(true, std::memory_order_seq_cst);
+    if (!any) return;
+    noticed_.store(true, std::memory_order_relaxed);
+    // An owner that leaves now sees it, or this thread sees that the baton is free (let_go()).
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 void Lane::look_at_notices_if_due(Nanoseconds now) {
@@ -107,7 +111,7 @@ void Lane::look_at_notices_if_due(Nanoseconds now) {
     look_at_notices();
 }
 
-void Lane::handle_notices() {
+void Lane::handle_notices() noexcept {
     std::vector<bootstrap::Notice> taken;
     {
         const std::lock_guard lock(mutex_);

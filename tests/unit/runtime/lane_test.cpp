@@ -70,6 +70,15 @@ TEST(Lane, LetsTheParkedThreadSleepThroughCallsThatEndAtOnce) {
     while (counters.background_parks < 2) std::this_thread::sleep_for(milliseconds(1));
 }
 
+// The program has prepared to sleep, and makes short calls instead. Nobody else looks for messages meanwhile.
+TEST(Lane, WithoutABackgroundThreadShortCallsLookThoughTheLoopSleeps) {
+    LaneUnderTest test(host_driven());
+    ASSERT_TRUE(test.lane.prepare_to_sleep());
+    const std::uint64_t polls = test.network.polls;
+    for (int i = 0; i < 50; ++i) EXPECT_TRUE(test.lane.run_at_once([](Engine&, unsigned) { return true; }));
+    EXPECT_GT(test.network.polls, polls);
+}
+
 TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {
     for (const bool waits : {false, true}) {
         LaneUnderTest test(host_driven());

@@ -203,10 +203,10 @@ void Engine::begin_before_callers() {
 void Engine::begin_alone(Deputy& deputy) {
     Operation& operation = deputy.operation_;
     CommunicatorState& communicator = operation.communicator_;
+    active_.insert(operation);
     operation.engine_ = this;
     ++begun_;
     ++deputies_active_;
-    active_.insert(operation);
     watch_over_operations();
     if (communicator.is_broken_at(operation.sequence())) fail(operation, *communicator.broken);
     call_algorithm(operation);

@@ -60,7 +60,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     if (tell) announcements_.begin(communicator);
 }
 
-void Engine::tick(Nanoseconds now) {
+void Engine::tick(Nanoseconds now) noexcept {
     due_ = kNever;
     if (owes_nudges_) nudge_again();
     if (waiting_head_) land_waiting();
@@ -104,8 +104,8 @@ void Engine::set_signs_of_life(SignsOfLife* signs) {
 }
 
 void Engine::suspect(int peer, std::string what) {
-    if (closing_ || !peers_.suspect(peer, std::move(what), machine_.now())) return;
-    want_tick(peers_.next_suspicion_over(kSuspicionGrace));
+    const Nanoseconds now = machine_.now();
+    if (!closing_ && peers_.suspect(peer, std::move(what), now)) want_tick(now + kSuspicionGrace);
 }
 
 void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {

@@ -71,6 +71,7 @@ bool Engine::hand_over(Operation& caller) {
     Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, blocks, phantom, -1);
     if (!deputy) return false;
     try {
+        active_.make_room();        // begin_alone() then needs no memory
         deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early
     } catch (...) {
         delete deputy;

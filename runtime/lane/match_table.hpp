@@ -31,8 +31,12 @@ class MatchTable {
     /// How many nodes the table has looked at since it was made (modulo 2^32). Tests use it to check the cost of searches.
     std::uint32_t steps() const noexcept { return steps_; }
 
-    void insert(Node& node) {
+    /// The next insert() takes no memory then.
+    void make_room() {
         if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
+    }
+    void insert(Node& node) {
+        make_room();
         Bucket& bucket = bucket_of(Access::key(node));
         append(bucket, node);
         ++count_;
@@ -42,7 +46,7 @@ class MatchTable {
     template <class Predicate>
     void insert_before(Node& node, Predicate is_younger) {
         static_assert(!kLinksBack, "no table with links back needs this");
-        if (count_ >= (many_.empty() ? kFew : 2 * many_.size())) grow();
+        make_room();
         Bucket& bucket = bucket_of(Access::key(node));
         Node* previous = nullptr;
         Node* following = bucket.head;

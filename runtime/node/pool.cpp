@@ -50,15 +50,18 @@ void Pool::leave(Publisher& publisher) noexcept {
 }
 
 std::uint32_t Pool::take(Class& blocks, Publisher& publisher, bool is_promised) {
-    if (!is_promised && !landing_.reserve(blocks.bytes)) return kNoBlock;
     const std::uint32_t block = blocks.free.back();
+    busy_.push_back(block);  // first, because there may be no memory for it
+    if (!is_promised && !landing_.reserve(blocks.bytes)) {
+        busy_.pop_back();
+        return kNoBlock;
+    }
     blocks.free.pop_back();
     Block& record = blocks_[block];
     record = {
         publisher.has_place ? &publisher : nullptr, publisher.entry, publisher.communicator, publisher.sequence, false, record.has_pages};
     if (record.has_pages) spare_bytes_ -= blocks.bytes;
     record.has_pages = blocks.whole_pages;
-    busy_.push_back(block);
     return block;
 }
 

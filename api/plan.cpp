@@ -22,7 +22,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
                    const PlanOptions& options, std::string why)
         : own(std::move(its_own)),
           prepared(its_prepared),
-          algorithm(collectives::planned(*its_prepared.algorithm)),
+          algorithm(collectives::planned(*its_prepared.algorithm, its_prepared.call.root == own->state.rank)),
           timeout(own->deadline(options.timeout)),
           predictor(options.predictor),
           explanation(std::move(why)) {}
@@ -30,7 +30,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
     runtime::Lane& lane() const { return own->process->lane(); }
     void make_operation() {
         own->check_alive();
-        operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm, prepared.arguments);
+        operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm.algorithm, prepared.arguments);
     }
     // Fails an iteration that is under way although the job has ended. Nothing moves its data any more.
     void end_with_job() {
@@ -75,7 +75,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
 
     std::shared_ptr<Communicator::Implementation> own;
     Communicator::Implementation::Prepared prepared;
-    runtime::Algorithm algorithm;
+    runtime::PlannedAlgorithm algorithm;
     Timeout timeout;
     ArrivalPredictor predictor;
     std::string explanation;
@@ -122,7 +122,7 @@ void Plan::begin() {
     here.make_operation();
     here.predictor.begin(monotonic_now());
     here.told = here.predictor.predicted();
-    here.operation->await_caller(here.told);
+    here.operation->await_caller(here.told, here.algorithm.begins_with_caller);
     here.lane().start(*here.operation);
 }
 

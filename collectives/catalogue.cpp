@@ -56,11 +56,6 @@ std::uint64_t brought_to(const AlgorithmEntry& entry, const runtime::Call& call,
     return entry.collects(call.bytes, call.root, rank, ranks);
 }
 
-Task begin_with_caller(Operation& op) {
-    co_await op.arrival();
-    co_await entry_of(op.call().kind, op.call().algorithm)->algorithm(op);
-}
-
 }  // namespace
 
 std::string_view need_in_words(Conditions missing) {
@@ -176,9 +171,11 @@ runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t byt
             .reduction = static_cast<std::uint16_t>(number)};
 }
 
-runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept {
+runtime::PlannedAlgorithm planned(const AlgorithmEntry& entry, bool is_root) noexcept {
     if (entry.when_planned) return entry.when_planned;
-    return entry.begins_early ? entry.algorithm : &begin_with_caller;
+    if (!entry.begins_early) return {entry.algorithm, true};
+    // The data of a root that only contributes comes with its caller. Begun before, it could not be handed over.
+    return {entry.algorithm, is_root && entry.runs_alone && operation(entry.operation).only_contributes(true)};
 }
 
 }  // namespace rollcall::collectives

@@ -7,6 +7,7 @@
 
 #include "collectives/operations.hpp"
 #include "runtime/lane/deputy.hpp"
+#include "runtime/lane/planned_algorithm.hpp"
 
 namespace rollcall::collectives {
 
@@ -47,7 +48,7 @@ Contributed contributed(const OperationRow& row, const AlgorithmEntry& entry, co
 /// What this rank's part in a call needs in order to run without its caller: a runtime::FindPartAlone.
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept;
 
-/// What a planned call runs. It begins before its caller arrives.
-runtime::Algorithm planned(const AlgorithmEntry& entry) noexcept;
+/// What a planned call runs on this rank. Where its part would only wait before its caller arrives, it begins with its caller.
+runtime::PlannedAlgorithm planned(const AlgorithmEntry& entry, bool is_root = false) noexcept;
 
 }  // namespace rollcall::collectives

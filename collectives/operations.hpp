@@ -89,6 +89,11 @@ struct OperationRow {
         return prefix == Prefix::none ? ranks : prefix == Prefix::inclusive ? rank + 1 : rank;
     }
     constexpr bool any_operand(auto predicate) const { return predicate(contribution) || predicate(data) || predicate(result); }
+    /// Whether such a rank gives data and gets none but its own.
+    constexpr bool only_contributes(bool is_root) const {
+        const auto writes = [&](const Operand& operand) { return operand.is_written(is_root) && !includes(operand.only_copies, is_root); };
+        return any_operand([&](const Operand& operand) { return operand.is_read(is_root); }) && !any_operand(writes);
+    }
 
   private:
     constexpr Amounts amounts_of(bool is_root) const {

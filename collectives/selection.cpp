@@ -128,12 +128,8 @@ std::string reason(const Situation& situation, const Selection& selection) {
 std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room,
                           std::uint64_t longest) {
     if (!situation.has.contains(Condition::background)) return {};
-    const auto only_contributes = [&](bool is_root) {
-        const auto writes = [&](const Operand& operand) { return operand.is_written(is_root) && !includes(operand.only_copies, is_root); };
-        return row.any_operand([&](const Operand& operand) { return operand.is_read(is_root); }) && !row.any_operand(writes);
-    };
-    const bool is_root = only_contributes(true);
-    if (!is_root && !only_contributes(false)) return {};
+    const bool is_root = row.only_contributes(true);
+    if (!is_root && !row.only_contributes(false)) return {};
     const Scene scene = scene_of(situation);
     const auto [blocks, wait] = contributed(row, entry, scene, is_root);
     if (wait.byte <= 0) return {};

@@ -66,11 +66,12 @@ struct CallRecord {
 /// Hints: begin() and edge() are hints, and the results are the same without them, up to the order in which elements are combined
 /// (by_rank() excludes that). Without them the order in which ranks are served depends on their arrivals alone. What the hints are used for
 /// depends on the algorithm. One that sorts (sorted_...) serves those ranks first that have arrived or will arrive soon. One that works in
-/// the background (background_...) moves data during the compute phase. A barrier does nothing on a rank before the rank arrives. A
-/// broadcast, for example by `shared_memory` or `two_level`, may write its message into the buffer before that. In plans, `auto` takes
-/// `shared_memory` within a node; it never takes `two_level` for a broadcast, so name `two_level`. Each edge makes a new prediction.
-/// Algorithms that decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and the sorted trees), may
-/// use the first one only.
+/// the background (background_...) moves data during the compute phase. One that has no use for the hints (binomial, pipelined) works as it
+/// does in a call: what must be passed on is passed on before the rank arrives, and the rank may leave before its part is done. A barrier
+/// does nothing on a rank before the rank arrives. A broadcast by `shared_memory` or `two_level` may write its message into the buffer
+/// before that. In plans, `auto` takes `shared_memory` within a node; it never takes `two_level` for a broadcast, so name `two_level`. Each
+/// edge makes a new prediction. Algorithms that decide once, when all other ranks have predicted (the reduces and allreduces by a schedule,
+/// and the sorted trees), may use the first one only.
 ///
 /// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronizes the
 /// clocks of its ranks, which takes about 30 ms for each doubling of the hosts, unless Job::synchronize_clocks() was called before.

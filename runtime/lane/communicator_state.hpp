@@ -21,6 +21,8 @@
 
 namespace rollcall::runtime {
 
+class Operation;
+
 /// One rank's side of a communicator. `next_sequence` belongs to the thread that calls operations (one at a time for each communicator).
 /// All members below it belong to the owner of the lane.
 struct CommunicatorState {
@@ -52,6 +54,9 @@ struct CommunicatorState {
 
     /// Only in the communicator of a plan: what its algorithm keeps from one iteration to the next. The algorithm begins with null.
     std::optional<std::shared_ptr<void>> kept;
+
+    /// Only there: the iteration that begins with its caller (Operation::await_caller()), until that has come or something fails.
+    Operation* announced = nullptr;
 
     std::uint64_t turns_taken = 0;  ///< Number of operations begun here that use signals; see Operation::turn().
     std::uint64_t turns_ended = 0;  ///< The turn of the last such operation that has ended well.

@@ -21,7 +21,8 @@ constexpr Nanoseconds kWaitsByLooking = 2 * kBetweenLooks;
 }  // namespace
 
 Engine::UnderWay Engine::under_way() const noexcept {
-    const std::uint64_t callers = active_.size() + attached_callers_;
+    std::uint64_t callers = active_.size() + attached_callers_;
+    communicators_.for_each([&](const CommunicatorState& each) { callers += each.announced != nullptr; });
     return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
 }
 
@@ -30,6 +31,9 @@ std::string Engine::examples_under_way() const {
     active_.for_each([&](const Operation& each) {
         const bool has_caller = !each.own_deputy() || each.own_deputy()->has_caller();
         if (operation.empty() && has_caller) operation = each.describe();
+    });
+    communicators_.for_each([&](const CommunicatorState& each) {
+        if (operation.empty() && each.announced) operation = each.announced->describe();
     });
     posted_.for_each([&](const Transfer& each) {
         const CommunicatorState* const on = communicators_.find(each.key.communicator);
@@ -52,6 +56,12 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
         communicator.broken_told |= !operation.own_deputy() || operation.own_deputy()->has_caller();
         fail(operation, error);
     });
+    if (Operation* const announced = communicator.announced; announced && announced->sequence() >= from) {
+        communicator.announced = nullptr;
+        communicator.broken_told = true;
+        announced->set_error(error);
+        let_caller_go(*announced);
+    }
     // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.
     let_go_of_broken(communicator);
     let_go_of_ended_deputies(communicator);

@@ -8,6 +8,7 @@
 // Example: the root of a chain sends 1 MiB once. At 100 Gbit/s it would wait for 84 us and the latency, and a copy takes 84 us: it leaves. At
 // 200 Gbit/s it would wait for 42 us and the latency: it stays.
 #include <algorithm>
+#include <utility>
 
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
@@ -84,8 +85,7 @@ bool Engine::hand_over(Operation& caller) {
 }
 
 void Engine::let_caller_go(Operation& caller) {
-    caller.deputy_ = nullptr;
-    --attached_callers_;
+    if (std::exchange(caller.deputy_, nullptr)) --attached_callers_;
     ++finished_;
     const auto on_done = caller.on_done;
     void* const context = caller.on_done_context;

@@ -23,7 +23,11 @@ Operation::Operation(CommunicatorState& communicator, std::uint64_t sequence, co
 
 FrameArena& arena_of(Operation& operation) noexcept { return operation.engine_->arena(); }
 
-void Operation::begin(Engine& engine) { engine.start(*this); }
+void Operation::begin(Engine& engine) {
+    if (!begins_with_caller_ || communicator_.is_broken_at(sequence())) return engine.start(*this);
+    engine_ = &engine;
+    communicator_.announced = this;
+}
 void Operation::abandon(Engine& engine, const Error& error) { engine.abandon(*this, error); }
 
 Pending Operation::send_flagged(int to, ConstBytes bytes, std::uint64_t step, std::uint8_t flags) {
@@ -136,6 +140,7 @@ bool Operation::asks_for_way() noexcept {
 void Operation::predict_arrival(Nanoseconds when) {
     if (done() || has_arrived()) return;
     predicted_arrival_ = when;
+    if (begins_with_caller_) return;
     if (deputy_) return deputy_->operation_.predict_arrival(when);
     engine_->touch(*this);
     engine_->run_ready();
@@ -144,6 +149,12 @@ void Operation::predict_arrival(Nanoseconds when) {
 void Operation::arrive() {
     if (done() || has_arrived()) return;
     awaits_caller_ = false;
+    if (std::exchange(begins_with_caller_, false)) {
+        Engine& engine = *std::exchange(engine_, nullptr);
+        communicator_.announced = nullptr;
+        --engine.begun_;  // it is counted again
+        return engine.begin_or_end(*this);
+    }
     if (deputy_) return deputy_->meet_caller();
     engine_->watch_over_operations();
     engine_->touch(*this);

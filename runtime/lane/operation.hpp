@@ -217,9 +217,11 @@ class alignas(64) Operation final : public Waitable {
     unsigned pieces_under_way() const;
 
     // --- for plans: before begin(), while the caller is still to arrive; afterwards, as the owner of the lane ---------
-    /// Before begin(): the caller is still to arrive, at `predicted` as far as that is known.
-    void await_caller(Nanoseconds predicted = kUnknownTime) noexcept {
+    /// Before begin(): the caller is still to arrive, at `predicted` as far as that is known. If the operation `begins_with_caller`,
+    /// begin() only makes it known here, and arrive() begins it as any call: a deputy may have begun its part, and it may hand over.
+    void await_caller(Nanoseconds predicted = kUnknownTime, bool begins_with_caller = false) noexcept {
         awaits_caller_ = true;
+        begins_with_caller_ = begins_with_caller;
         predicted_arrival_ = predicted;
     }
     /// Before begin(): the caller stays until the end and does not leave its data to a deputy.
@@ -319,7 +321,7 @@ class alignas(64) Operation final : public Waitable {
 
     // The next two cache lines hold what every message of the operation needs (see Engine).
     bool ready_ = false;  ///< It is in the engine's list of operations to look at.
-    bool awaits_caller_ = false;
+    bool awaits_caller_ = false, begins_with_caller_ = false;
     bool has_used_node_ = false;  ///< It has, or has had, a NodeUse.
     bool watches_node_ = false;   ///< It is in the engine's list of operations that watch node memory.
     CommunicatorState& communicator_;

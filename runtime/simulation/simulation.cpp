@@ -129,11 +129,13 @@ void Simulation::prefetch(void* self, int rank, bool again) {
 }
 
 void Simulation::begin(Rank& here, bool planned) {
-    here.operation.emplace(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm, here.call.arguments);
+    here.operation.emplace(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm.algorithm, here.call.arguments);
     here.running = &*here.operation;
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = this;
-    if (planned) here.operation->await_caller(here.predicted > 0 ? start_ + here.call.predictions[0].arrival : kUnknownTime);
+    if (planned)
+        here.operation->await_caller(here.predicted > 0 ? start_ + here.call.predictions[0].arrival : kUnknownTime,
+                                     here.call.algorithm.begins_with_caller);
     if (here.call.stays) here.operation->stay();
     here.operation->begin(*here.engine);
 }

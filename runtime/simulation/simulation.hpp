@@ -13,6 +13,7 @@
 
 #include "foundation/clock.hpp"
 #include "runtime/lane/engine.hpp"
+#include "runtime/lane/planned_algorithm.hpp"
 #include "transports/simulated/simulated_network.hpp"
 
 namespace rollcall::runtime {
@@ -55,7 +56,7 @@ class Simulation {
     /// The call of one rank.
     struct RankCall {
         Call call;
-        Algorithm algorithm = nullptr;
+        PlannedAlgorithm algorithm = nullptr;
         Arguments arguments;
         /// Set for a planned call: the time at which it begins, before the rank arrives. Until then the rank reports its predictions.
         std::optional<Nanoseconds> begin = {};

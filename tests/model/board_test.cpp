@@ -101,7 +101,8 @@ class Part {
     }
     Operation& begin(int rank, const Simulation::RankCall& call) {
         auto& operation = operations_[static_cast<std::size_t>(rank)];
-        operation = std::make_unique<Operation>(*state(rank), state(rank)->next_sequence++, call.call, call.algorithm, call.arguments);
+        operation =
+            std::make_unique<Operation>(*state(rank), state(rank)->next_sequence++, call.call, call.algorithm.algorithm, call.arguments);
         operation->begin(simulation_.engine(rank));
         return *operation;
     }

@@ -303,13 +303,14 @@ void Job::begin(void* context, int rank) {
     arguments.oracle = step.delays.data();
     auto& world = job.simulation_.world(rank);
     const Step::Plan& plan = job.plan(rank, cell.step);
-    const auto algorithm = step.plans.empty() ? cell.entry->algorithm : collectives::planned(*cell.entry);
-    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, algorithm, arguments);
+    const runtime::PlannedAlgorithm its =
+        step.plans.empty() ? cell.entry->algorithm : collectives::planned(*cell.entry, rank == cell.call.root);
+    cell.operation = std::make_unique<Operation>(world, world.next_sequence++, cell.call, its.algorithm, arguments);
     cell.operation->on_done = &Job::done;
     cell.operation->on_done_context = &cell;
     cell.begun = network.now();
     if (plan.lead >= 0) {
-        cell.operation->await_caller();
+        cell.operation->await_caller(runtime::kUnknownTime, its.begins_with_caller);
         for (const auto& prediction : plan.predictions) network.schedule(cell.begun + prediction.at, &Job::predict, &cell, rank);
         network.schedule(cell.begun + plan.lead, &Job::arrive, &cell, rank);
     } else {

@@ -172,7 +172,7 @@ struct LastNodeLate {
         for (int rank = 0; rank <= last; ++rank) {
             const Simulation::RankCall call = call_of(rank);
             operations.push_back(std::make_unique<runtime::Operation>(simulation.world(rank), simulation.world(rank).next_sequence++,
-                                                                      call.call, call.algorithm, call.arguments));
+                                                                      call.call, call.algorithm.algorithm, call.arguments));
             if (rank < last) simulation.engine(rank).begin(*operations.back());
         }
         simulation.network().run();

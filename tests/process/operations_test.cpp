@@ -103,6 +103,12 @@ TEST(Plans, WakeParkedRanks) {
     expect_success(4, for_all_algorithms("plans", few_plans(1000)),
                    with({"ROLLCALL_SPIN=0", "ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
 }
+TEST(Plans, PassDataOnBeforeTheirCallers) {
+    const Words words = {"begun_plan_passes_on:pipelined", "begun_plan_passes_on:binomial", "begun_plan_passes_on:linear:1",
+                         "begun_plan_passes_on:binomial:8"};
+    expect_success(4, words, with({"ROLLCALL_NODE_MEMORY=no"}));
+    expect_success(5, words, with({"UCX_TLS=tcp,self", "ROLLCALL_NODE_MEMORY=no"}));
+}
 TEST(Plans, LeftByOneRank) {
     expect_success(3,
                    {"left_plan:broadcast:binomial", "left_plan:scatter:linear", "left_plan:gather:background_sorted_linear_synchronized"});

@@ -1,5 +1,7 @@
 /// \file
 /// Scenarios of what plans refuse, and of what they report about themselves.
+#include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,33 @@ ROLLCALL_SCENARIO(plan_of_blocks_is_planned) {
     of_blocks.run();
     for (std::size_t rank = 0; scene.rank == 0 && rank < ranks; ++rank)
         check_pattern(all.data() + rank * kBytes, kBytes, rank, "a planned gather of blocks");
+}
+
+// A plan of an algorithm that has no use for hints is like a call: a rank whose phase has begun passes broadcasts on before it arrives. So
+// the others end all of their iterations before that. Words: algorithm, how many iterations.
+ROLLCALL_SCENARIO(begun_plan_passes_on) {
+    constexpr std::uint64_t kBytes = 1 << 20;
+    const int late = 1, iterations = scene.number(1, 3);
+    std::vector<std::byte> data(kBytes);
+    const PlanOptions how{.algorithm = scene.word(0), .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
+    Plan plan = scene.world.plan_broadcast(std::span(data), 0, how);
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+        std::fill(data.begin(), data.end(), std::byte{0});
+        plan.begin();
+        if (scene.rank % 2) plan.edge(0.5);
+        // Waits until all others have ended all of their iterations.
+        for (int rank = 0; iteration == 0 && scene.rank == late && rank < scene.size; ++rank) {
+            int word = 0;
+            if (rank != late) scene.world.receive(word, rank, 4);
+        }
+        const auto key = static_cast<std::uint64_t>(iteration) + 100;
+        if (scene.rank == 0) std::ranges::copy(pattern(kBytes, key), data.begin());
+        plan.run();
+        check_pattern(data.data(), kBytes, key, "a planned broadcast");
+        check(plan.record().arrival > 0 && plan.record().exit >= plan.record().arrival, "the record is not in order");
+    }
+    if (scene.rank != late) scene.world.send(scene.rank, late, 4);
+    scene.world.barrier();
 }
 
 // Tests what a plan refuses, and what it reports about itself.

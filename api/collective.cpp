@@ -99,7 +99,7 @@ void Collective::check_reduction(const char* form) const {
 
 [[gnu::always_inline]] inline collectives::Situation Collective::situation(bool is_planned, const Combiner& combiner) const {
     collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
-    if (is_planned) situation.has = situation.has.without(Condition::background);
+    if (is_planned) situation.has = situation.has.without(Condition::called);
     if (row_.combines) situation.has = collectives::conditions_of(combiner, situation.has);
     return situation;
 }
@@ -155,7 +155,7 @@ void Collective::refuse_null(const runtime::Arguments& given, const char* form) 
                                 caller(form), here().state.group->name));
 }
 
-// `is_planned`: the call begins by itself, before its caller arrives.
+// `is_planned`: its callers may announce themselves before they arrive.
 Collective::Prepared Collective::prepare(const CollectiveOptions& options, const char* form, int root, bool is_planned) const {
     const Communicator::Implementation& here = *communicator_.implementation_;
     const std::uint64_t all = checked_total(form);
@@ -269,7 +269,7 @@ std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const st
 collectives::Situation CollectiveOfBlocks::situation(const Prepared& prepared, bool is_planned) const {
     const bool is_counted_by_all = !call_.row_.has_root && !call_.row_.personal;
     collectives::Situation situation = call_.here().situation_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
-    if (is_planned) situation.has = situation.has.without(Condition::background);
+    if (is_planned) situation.has = situation.has.without(Condition::called);
     return situation;
 }
 

@@ -178,7 +178,7 @@ collectives::Situation Intercommunicator::Implementation::situation(const Interg
     auto situation = call.blocks ? all().situation_of_blocks() : all().situation(longest);
     const collectives::OperationRow& row = collectives::operation(made.call.kind);
     if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
-    if (is_planned) situation.has = situation.has.without(collectives::Condition::background);
+    if (is_planned) situation.has = situation.has.without(collectives::Condition::called);
     if (!call.root) return situation;
     const Side& others = call.root->is_mine() ? other : own;
     situation.ranks = others.size + 1;

@@ -196,7 +196,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
                                                           : call.bytes;
         const runtime::Block* const counted = call.is_among_all() && !row.personal ? prepared.arguments.blocks : nullptr;
         collectives::Situation situation = call.own_sizes ? own->situation_of_blocks(counted) : own->situation(longest);
-        situation.has = situation.has.without(collectives::Condition::background);
+        situation.has = situation.has.without(collectives::Condition::called);
         if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
         const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});
         prepared.algorithm = method.selection.entry;

@@ -36,6 +36,7 @@ enum class Condition : std::uint16_t {
     several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
     even_nodes = 1 << 9,      ///< Of the ranks' several nodes, none has less than half as many of the ranks as another one.
     background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
+    called = 1 << 11,         ///< It is not planned: nothing is known of its callers before they come.
 };
 
 class Conditions {
@@ -56,8 +57,8 @@ constexpr Conditions operator|(Condition one, Condition other) { return Conditio
 constexpr Conditions operator|(Conditions some, Condition other) { return some.with(other); }
 
 /// The conditions of a call unless something rules them out.
-inline constexpr Conditions kUsual =
-    Condition::landing | Condition::equal_blocks | Condition::commutative | Condition::any_order | Condition::whole_pieces;
+inline constexpr Conditions kUsual = Condition::landing | Condition::equal_blocks | Condition::commutative | Condition::any_order |
+                                     Condition::whole_pieces | Condition::called;
 
 /// The conditions that some call between real processes can have.
 inline constexpr Conditions kReal =

@@ -172,7 +172,7 @@ inline constexpr Rule kGatherRules[] = {
     {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "linear"),
      "blocks that are long, or of sizes that only the root knows: each goes straight to the root, and lands there early if the root has "
      "not come",
-     Condition::background},
+     Condition::background | Condition::called},
     {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "background_sorted_linear_synchronized"),
      "blocks that are long, or of sizes that only the root knows: the root's port takes the time, so each block moves once, straight to "
      "its place, as its rank arrives"},

@@ -163,7 +163,7 @@ inline constexpr Rule kScatterRules[] = {
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "linear"),
      "blocks that are long, or of sizes that only the root knows: each moves once, and lands early at a rank that has not come, so no rank "
      "waits for a late one",
-     Condition::background},
+     Condition::background | Condition::called},
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "online_linear"),
      "blocks that are long, or of sizes that only the root knows: the root's port takes the time, so each block moves once, and first to "
      "ranks that wait for it"},

@@ -11,13 +11,10 @@
 
 #include "collectives/selection.hpp"
 #include "tests/sanitizers.hpp"
+#include "tests/unit/collectives/places.hpp"
 
 namespace rollcall::collectives {
 namespace {
-
-constexpr Conditions kApart = kUsual.with(Condition::background);
-constexpr Conditions kOnNodes = kApart.with(Condition::several_nodes | Condition::even_nodes);
-constexpr Conditions kOnOneNode = kApart.with(Condition::shared_boards | Condition::node_memory);
 
 /// Compares nothing by more than this.
 constexpr double kRounding = 1 + 1e-6;

@@ -270,6 +270,7 @@ void Service::Loop::lost(Peer& peer, const std::string& how) {
 }
 
 void Service::Loop::lost_root(const std::string& how) {
+    if (stage_ == Stage::refused) return;  // it said why the job cannot start before it went, and there is no hub
     const int rank = peers_.at(root_)->rank();
     const std::string who =
         rank >= 0 ? fmt::format("rank {}, where all hosts meet,", rank) : std::string("the process where all hosts meet");

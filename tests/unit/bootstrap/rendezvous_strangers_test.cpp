@@ -19,7 +19,9 @@
 #include "bootstrap/rendezvous/connection.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
+#include "bootstrap/rendezvous/service.hpp"
 #include "foundation/clock.hpp"
+#include "foundation/ends.hpp"
 #include "tests/unit/bootstrap/rendezvous.hpp"
 #include "tests/unit/errors.hpp"
 
@@ -178,6 +180,23 @@ TEST(Rendezvous, ALeaderThatSpeaksForOthersIsLost) {
     Encounter encounter(
         {}, [](FalseLeader& leader) { leader.say(FrameWriter(FrameType::contribution).u64(1).u32(1).u32(1).i32(0).blob({}).finish()); });
     expect_loss(*encounter.rendezvous, "rank 0");
+}
+
+TEST(Rendezvous, ARootThatRefusesTheJobAndGoesAtOnceLeavesItsLeadersInOrder) {
+    for (const int rank : {0, -1}) {
+        const Key up = Key::random(), down = Key::random();
+        Ends ends = make_sockets(SOCK_STREAM);
+        {
+            Connection root(std::move(ends.first), {{Identity::Kind::leader, 1, 2}, down, up}, true);
+            const auto code = static_cast<std::uint32_t>(ErrorCode::timeout);
+            root.post(std::make_shared<const Blob>(FrameWriter(FrameType::failed).u64(0).u32(code).i32(-1).text("too late").finish()));
+        }
+        // The leader finds the refusal and the end of the connection together.
+        Service leader({Key::random(), {Identity::Kind::leader, 1, 2}, "here"}, Descriptor(),
+                       Service::Leader{std::move(ends.second), {{Identity::Kind::root, rank, 2}, up, down}});
+        leader.finish(kLimit);
+        EXPECT_TRUE(leader.finished());
+    }
 }
 
 TEST(Rendezvous, WhoComesTooLateIsToldAndDoesNotDisturb) {

@@ -1,6 +1,11 @@
 #include "launcher/input.hpp"
 
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +23,11 @@ constexpr Nanoseconds kBackgroundLook = 500 * kMillisecond;
 Input::Input(Poller& poller, int descriptor, pid_t group, const std::vector<int>& ranks, Send send)
     : poller_(poller), descriptor_(descriptor), terminal_group_(::isatty(descriptor) != 0 ? group : -1), send_(std::move(send)) {
     for (const int rank : ranks) owed_[rank] = 0;
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0 || (!S_ISFIFO(status.st_mode) && ::isatty(descriptor) == 0)) return;
+    // O_NONBLOCK would hold for all processes that share the open file description, and the shell shares it.
+    own_.reset(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    if (own_) descriptor_ = own_.get();
 }
 
 void Input::start() { watch(true); }
@@ -44,13 +54,25 @@ void Input::retry() {
     }
 }
 
+/// Never blocks: another reader, such as a pager at the same terminal, may have taken what epoll reported.
+long Input::read_some(char* buffer, std::size_t size) const {
+    const ssize_t count = ::recv(descriptor_, buffer, size, MSG_DONTWAIT);
+    if (count >= 0 || errno != ENOTSOCK) return count;
+    pollfd there{descriptor_, POLLIN, 0};
+    if (!own_ && ::poll(&there, 1, 0) == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return ::read(descriptor_, buffer, size);
+}
+
 void Input::read() {
     if (!watched_ || ended_) return;
     std::array<char, 16384> buffer;
     // A terminal may be read by its foreground process group only, which is never that of the guard. The guard joins it for the moment of
     // the read. If it stayed, SIGKILL to the group would end both the front and the guard.
     if (terminal_group_ > 0) ::setpgid(0, terminal_group_);
-    const ssize_t count = ::read(descriptor_, buffer.data(), buffer.size());
+    const long count = read_some(buffer.data(), buffer.size());
     const int error = errno;
     if (terminal_group_ > 0) ::setpgid(0, 0);
     if (count > 0) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "foundation/clock.hpp"
+#include "foundation/descriptor.hpp"
 #include "launcher/poller.hpp"
 
 namespace rollcall::launcher {
@@ -36,10 +37,12 @@ class Input {
 
   private:
     void read();
+    long read_some(char* buffer, std::size_t size) const;
     void watch(bool wanted);
     void finish();
 
     Poller& poller_;
+    Descriptor own_;  // a description of our own, non-blocking, where one can be had
     int descriptor_;
     pid_t terminal_group_;             // -1: not a terminal
     std::map<int, std::size_t> owed_;  // bytes that each rank has still to take

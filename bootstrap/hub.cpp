@@ -280,12 +280,7 @@ void Hub::apply(const Loss& loss, std::uint64_t last, bool own, int except, Deli
         }
     }
     if (!loss.notice) return;
-    for (const int rank : fresh.ranks) {
-        const auto notice = shared(encode_notice({rank, loss.how}));
-        for (const auto& [member, call] : last_) {
-            if (!lost_.contains(member)) out.push_back({Delivery::To::notice, member, notice});
-        }
-    }
+    for (const int rank : fresh.ranks) out.push_back({Delivery::To::notice, 0, shared(encode_notice({rank, loss.how}))});
 }
 
 void Hub::disagree(std::uint64_t sequence, Round& round, const std::string& sentence, Deliveries& out) {

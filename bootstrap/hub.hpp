@@ -37,12 +37,12 @@ class Hub {
     struct Delivery {
         enum class To {
             rank,    ///< To a rank of this node, as the answer to what it called.
-            notice,  ///< To a rank of this node, as a notice.
+            notice,  ///< To all ranks of this node that are not lost, as a notice.
             below,   ///< To a hub below.
             above,
         };
         To to;
-        int which = 0;  ///< The rank, or the index of the hub below.
+        int which = 0;  ///< The rank that is answered, or the index of the hub below.
         std::shared_ptr<const Blob> frame;
     };
     using Deliveries = std::vector<Delivery>;

@@ -48,7 +48,7 @@ void HubHost::deliver(const Hub::Deliveries& deliveries) {
     for (const auto& one : deliveries) {
         switch (one.to) {
             case To::rank: routes_.to_rank(one.which, one.frame); break;
-            case To::notice: routes_.notify_rank(one.which, one.frame); break;
+            case To::notice: routes_.notify_ranks(one.frame); break;
             case To::below: routes_.to_below(one.which, one.frame); break;
             case To::above: routes_.to_above(one.frame); break;
         }

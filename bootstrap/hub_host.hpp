@@ -23,7 +23,8 @@ class HubHost {
         using FrameToSend = std::shared_ptr<const Blob>;
         virtual ~Routes() = default;
         virtual void to_rank(int rank, const FrameToSend& frame) = 0;
-        virtual void notify_rank(int rank, const FrameToSend& notice) = 0;
+        /// To all ranks of this host that are not lost.
+        virtual void notify_ranks(const FrameToSend& notice) = 0;
         virtual void to_below(int hub, const FrameToSend& frame) = 0;
         virtual void to_above(const FrameToSend& frame) = 0;
     };

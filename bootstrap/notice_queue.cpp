@@ -17,7 +17,7 @@ void NoticeQueue::close() {
 void NoticeQueue::send(std::shared_ptr<const Blob> notice) {
     if (!socket_) return;
     unsent_.push_back(std::move(notice));
-    send_those();
+    if (!waits_) send_those();
 }
 
 void NoticeQueue::send_those() {

@@ -85,8 +85,8 @@ class Agent final : private Station {
     void to_above(const FrameToSend& frame) override { link_.send(frame); }
     void writes_to(int rank, bool error, Descriptor pipe) override { forwarder_.add(rank, error, std::move(pipe)); }
     void output_taken(int rank, bool error, std::size_t bytes) override { forwarder_.taken(rank, error, bytes); }
-    void starting() override {
-        Station::starting();
+    void busy() override {
+        Station::busy();
         link_.beat();
     }
     void say(const std::string& sentence) override { std::fprintf(stderr, "%s\n", sentence.c_str()); }

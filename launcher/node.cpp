@@ -104,7 +104,7 @@ void Node::start(int direct_input) {
         rank.order = &order;
         attempt([&] { start(rank, order.rank == direct_input); });
         if (!failed.empty()) rank.not_started = "could not be started: " + failed;
-        events_.starting();
+        events_.busy();
     }
     kept.clear();
     for (const auto& [number, rank] : ranks_) {
@@ -169,6 +169,7 @@ void Node::start(Rank& rank, bool direct_input) {
     rank.process = spawn(what);
     if (rank.process < 0) cannot(fmt::format("start the process of rank {}", rank.number()));
     rank.alive = true;
+    living_processes_[rank.process] = &rank;
     ++living_;
 
     rank.control = std::move(control.first);
@@ -233,9 +234,15 @@ void Node::handle(Rank& rank, const Frame& frame) {
     switch (frame.type) {
         case FrameType::join:
             rank.joined = true;
+            if (listening_.insert(&rank).second) {
+                for (const auto& record : noticed_) rank.notices.send(record);
+            }
             events_.joined(rank.number());
             return;
-        case FrameType::leave: rank.left = true; [[fallthrough]];
+        case FrameType::leave:
+            rank.left = true;
+            listening_.erase(&rank);
+            [[fallthrough]];
         case FrameType::exchange:
         case FrameType::barrier:
         case FrameType::abort: events_.called(rank.number(), frame); return;
@@ -262,14 +269,10 @@ void Node::send(Rank& rank) {
     poller_.change(rank.control.get(), sending ? EPOLLIN | EPOLLOUT : EPOLLIN);
 }
 
-void Node::notify(int number, std::shared_ptr<const Blob> record) {
-    const auto found = ranks_.find(number);
-    if (found == ranks_.end()) return;  // the rank was not started, and will not be
-    found->second->notices.send(std::move(record));
-}
-
-void Node::notify_all(const std::shared_ptr<const Blob>& record) {
-    for (const auto& [number, rank] : ranks_) notify(number, record);
+void Node::notify(const std::shared_ptr<const Blob>& record) {
+    // Ordinary programs never join. If each got a record of each death, the work would grow with the square of their number.
+    noticed_.push_back(record);
+    for (Rank* const rank : listening_) rank->notices.send(record);
 }
 
 void Node::input(int number, std::string_view bytes) { ranks_.at(number)->input.take(bytes); }
@@ -291,10 +294,10 @@ std::vector<std::pair<pid_t, int>> Node::reap() {
     std::vector<std::pair<Rank*, int>> dead;
     int status = 0;
     for (pid_t process; (process = ::waitpid(-1, &status, WNOHANG)) > 0;) {
-        const auto found = std::find_if(ranks_.begin(), ranks_.end(),
-                                        [&](const auto& entry) { return entry.second->alive && entry.second->process == process; });
-        if (found != ranks_.end()) {
-            dead.emplace_back(found->second.get(), status);
+        const auto found = living_processes_.find(process);
+        if (found != living_processes_.end()) {
+            dead.emplace_back(found->second, status);
+            living_processes_.erase(found);
         } else {
             others.emplace_back(process, status);
         }
@@ -309,7 +312,10 @@ std::vector<std::pair<pid_t, int>> Node::reap() {
         rank->alive = false;
         --living_;
     }
-    for (const auto& [rank, how] : dead) exited(*rank, how);
+    for (const auto& [rank, how] : dead) {
+        exited(*rank, how);
+        events_.busy();
+    }
     return others;
 }
 
@@ -354,6 +360,7 @@ void Node::exited(Rank& rank, int status) {
     if (rank.control) poller_.remove(rank.control.get());
     rank.control.reset();
     rank.closed_at = kNever;
+    listening_.erase(&rank);
     rank.notices.close();
     rank.input.close();
     events_.exited(exit);

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,9 @@ class Node {
         /// A rank has taken this many bytes of what was given to input(). `closed`: it takes no more.
         virtual void input_taken(int rank, std::size_t bytes, bool closed) = 0;
         virtual void say(const std::string& sentence) = 0;
-        /// Called while ranks are started, because this may take longer than the other stations wait for a heartbeat.
-        virtual void starting() = 0;
+        /// Called again and again while ranks are started and while deaths are handled, because either may take longer than the
+        /// other stations wait for a heartbeat.
+        virtual void busy() = 0;
     };
 
     /// Sets up what all ranks need. The ranks are killed when the calling thread dies, so it must live as long as
@@ -65,8 +67,8 @@ class Node {
     std::set<pid_t> started() const;
 
     void answer(int rank, std::shared_ptr<const Blob> frame);
-    void notify(int rank, std::shared_ptr<const Blob> record);
-    void notify_all(const std::shared_ptr<const Blob>& record);
+    /// Gives a notice to all ranks that have not left the job. Those that have not joined yet get it when they do.
+    void notify(const std::shared_ptr<const Blob>& record);
     /// Gives a rank standard input. No bytes mean its end.
     void input(int rank, std::string_view bytes);
 
@@ -105,7 +107,10 @@ class Node {
     Descriptor report_write_;
     Preparation preparation_;
     std::map<int, std::unique_ptr<Rank>> ranks_;
-    std::map<int, SpawnFailure> not_started_;  // by rank
+    std::unordered_map<pid_t, Rank*> living_processes_;
+    std::set<Rank*> listening_;                         // ranks that have joined, and have neither left nor died
+    std::vector<std::shared_ptr<const Blob>> noticed_;  // all notices so far, for ranks that join later
+    std::map<int, SpawnFailure> not_started_;           // by rank
     std::set<pid_t> spared_;
     int living_ = 0;
 };

@@ -185,7 +185,7 @@ void Station::command(const Frame& frame) {
         case FrameType::agent_kill: kill(); return;
         case FrameType::agent_stacks: trace(); return;
         case FrameType::agent_finish: return;  // the stations below have got it; the owner of this station does the rest
-        case FrameType::notice: node_.notify_all(again); return;
+        case FrameType::notice: node_.notify(again); return;
         default:
             throw Error(ErrorCode::bootstrap,
                         fmt::format("the launcher sent a frame of type {}, which is not a command", static_cast<int>(frame.type)));
@@ -315,7 +315,7 @@ void Station::input_taken(int rank, std::size_t bytes, bool closed) {
     report(read(FrameWriter(FrameType::agent_input_taken).i32(rank).u64(bytes).u32(closed ? 1 : 0).finish()));
 }
 
-void Station::starting() {
+void Station::busy() {
     for (const auto& remote : remotes_) remote->beat();
 }
 

@@ -61,7 +61,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     void fell_silent(int rank, const std::string& how) override;
     void exited(const Exit& exit) override;
     void input_taken(int rank, std::size_t bytes, bool closed) override;
-    void starting() override;
+    void busy() override;
 
     Poller& poller_;
     Guarded& guarded_;
@@ -72,7 +72,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
   private:
     // Implements HubHost::Routes. Derived classes send what goes to the station above.
     void to_rank(int rank, const FrameToSend& frame) override { node_.answer(rank, frame); }
-    void notify_rank(int rank, const FrameToSend& notice) override { node_.notify(rank, notice); }
+    void notify_ranks(const FrameToSend& notice) override { node_.notify(notice); }
     void to_below(int hub, const FrameToSend& frame) override { remotes_[static_cast<std::size_t>(hub)]->send(frame); }
 
     void hear(std::size_t remote, const Frame& frame);

@@ -96,7 +96,7 @@ class Service::Loop : public HubHost::Routes {
     bool welcome(Peer& peer, const Place& place);
     // Implements HubHost::Routes.
     void to_rank(int rank, const FrameToSend& frame) override;
-    void notify_rank(int rank, const FrameToSend& notice) override;
+    void notify_ranks(const FrameToSend& notice) override;
     void to_below(int hub, const FrameToSend& frame) override;
     void to_above(const FrameToSend& frame) override;
     void end_job(const std::shared_ptr<const Blob>& notice, const Peer* except);

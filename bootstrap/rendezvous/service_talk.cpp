@@ -220,8 +220,10 @@ void Service::Loop::to_rank(int rank, const FrameToSend& frame) {
     if (Peer* const peer = peer_of_rank(rank)) post(*peer, frame);
 }
 
-void Service::Loop::notify_rank(int rank, const FrameToSend& notice) {
-    if (Peer* const peer = peer_of_rank(rank)) peer->notices.send(notice);
+void Service::Loop::notify_ranks(const FrameToSend& notice) {
+    for (const auto& [rank, number] : ranks_) {
+        if (!hub_->is_lost(rank)) peers_.at(number)->notices.send(notice);
+    }
 }
 
 void Service::Loop::to_below(int hub, const FrameToSend& frame) {

@@ -224,6 +224,15 @@ TEST(Launcher, AnEarlyExitIsNewsToThoseWhoWaitAndToTheOthers) {
     EXPECT_EQ(never.code, 5);
     EXPECT_EQ(count(never.out, "exited with code 0 before it joined the job"), 2) << never.out;
 
+    // Who joins later is told, too.
+    const std::string file = fmt::format("{}/rollcall-launcher-early-{}", testing::TempDir(), ::getpid());
+    const std::string waits =
+        fmt::format("while [ ! -s {0} ] || [ -e /proc/$(cat {0}) ]; do sleep 0.01; done; exec {1} notice leave", file, kProbe);
+    const Result later = run({"-n", "1", "sh", "-c", fmt::format("echo $$ > {}", file), ":", "-n", "2", "sh", "-c", waits});
+    std::filesystem::remove(file);
+    EXPECT_EQ(later.code, 0) << later.error;
+    EXPECT_EQ(count(later.out, "notice 0: exited with code 0 before it joined the job"), 2) << later.out;
+
     const Result left = run(probe(3, {"leave@0", "exit:0@0", "exchange:10"}));
     EXPECT_EQ(left.code, 5);
     EXPECT_EQ(count(left.out, "has left the job"), 2) << left.out;

@@ -26,7 +26,7 @@ namespace {
 class NotedRoutes : public HubHost::Routes {
   public:
     void to_rank(int rank, const FrameToSend& frame) override { note("rank", rank, frame); }
-    void notify_rank(int rank, const FrameToSend& notice) override { note("notice", rank, notice); }
+    void notify_ranks(const FrameToSend& notice) override { note("notice", 0, notice); }
     void to_below(int hub, const FrameToSend& frame) override { note("below", hub, frame); }
     void to_above(const FrameToSend& frame) override { note("above", 0, frame); }
 
@@ -94,7 +94,7 @@ TEST(HubHosts, NotifyOfDeathsAtOnceAndOfDeparturesTogether) {
     host.lose(2, "died");  // losses that follow wait for a shorter time
     const Nanoseconds sooner = host.tick_at();
     EXPECT_LE(sooner, due);
-    EXPECT_EQ(routes.take(), (std::vector{delivery("below", 0, FrameType::loss), delivery("notice", 4, FrameType::notice)}));
+    EXPECT_EQ(routes.take(), (std::vector{delivery("below", 0, FrameType::loss), delivery("notice", 0, FrameType::notice)}));
     while (host.tick_at() != kNever) host.tick();
     EXPECT_GE(monotonic_now(), sooner);
     EXPECT_EQ(routes.take(), std::vector{delivery("below", 0, FrameType::loss)});

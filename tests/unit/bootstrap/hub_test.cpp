@@ -127,7 +127,11 @@ class Tree {
                 case Hub::Delivery::To::below:
                     moving_[{at, children_[static_cast<std::size_t>(at)][static_cast<std::size_t>(one.which)]}].push_back(one.frame);
                     break;
-                default: hear(one.which, *one.frame);
+                case Hub::Delivery::To::rank: hear(one.which, *one.frame); break;
+                case Hub::Delivery::To::notice:
+                    for (int rank = at * per_node_; rank < (at + 1) * per_node_; ++rank) {
+                        if (!hub(at).is_lost(rank)) hear(rank, *one.frame);
+                    }
             }
         }
     }

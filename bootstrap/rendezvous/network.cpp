@@ -9,6 +9,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -57,7 +58,20 @@ Choice choose(std::span<const Interface> interfaces, std::string_view net) {
     }
 }
 
-/// Sends or reads all bytes. Throws if the other side closes, or at the moment `until`.
+/// Whether an interface of this host has this address.
+bool is_listed(const SocketAddress& address) {
+    std::string text = address.address();
+    if (constexpr std::string_view kMapped = "::ffff:"; text.starts_with(kMapped)) text.erase(0, kMapped.size());  // one of IPv4
+    ifaddrs* raw = nullptr;
+    if (::getifaddrs(&raw) != 0) return false;
+    const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all(raw, ::freeifaddrs);
+    for (const ifaddrs* entry = raw; entry != nullptr; entry = entry->ifa_next) {
+        if (entry->ifa_addr != nullptr && SocketAddress::of(entry->ifa_addr).address() == text) return true;
+    }
+    return false;
+}
+
+/// Sends or reads all bytes. Throws if the other side closes, or when the time is over.
 template <typename Move>
 void transfer_all(int socket, std::size_t bytes, short events, Nanoseconds until, Move move) {
     for (std::size_t done = 0; done < bytes;) {
@@ -117,10 +131,7 @@ std::vector<SocketAddress> SocketAddress::resolve(const std::string& name, std::
     const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all(raw, ::freeaddrinfo);
     for (const addrinfo* entry = raw; code == 0 && entry != nullptr; entry = entry->ai_next) {
         if (entry->ai_family != AF_INET && entry->ai_family != AF_INET6) continue;
-        SocketAddress found;
-        std::memcpy(&found.storage_, entry->ai_addr, entry->ai_addrlen);
-        found.length_ = entry->ai_addrlen;
-        const auto result = parse(found.address(), port);
+        const auto result = parse(of(entry->ai_addr).address(), port);
         const auto is_same = [&](const SocketAddress& known) { return result && known.address() == result->address(); };
         if (result && std::none_of(results.begin(), results.end(), is_same)) results.push_back(*result);
     }
@@ -137,6 +148,15 @@ SocketAddress SocketAddress::of(int socket) {
     }
     return result;
 }
+SocketAddress SocketAddress::of(const sockaddr* raw) {
+    SocketAddress result;
+    result.length_ = raw->sa_family == AF_INET    ? sizeof(sockaddr_in)
+                     : raw->sa_family == AF_INET6 ? sizeof(sockaddr_in6)
+                                                  : sizeof raw->sa_family;
+    std::memcpy(&result.storage_, raw, result.length_);
+    return result;
+}
+
 
 std::string SocketAddress::address() const {
     std::array<char, INET6_ADDRSTRLEN> buffer{};
@@ -196,7 +216,9 @@ std::string advice_about(const SocketAddress& address) {
 bool is_of_this_host(const SocketAddress& address) {
     const auto any_port = SocketAddress::parse(address.address(), 0);
     const Descriptor socket(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
-    return any_port && socket && ::bind(socket.get(), any_port->raw(), any_port->length()) == 0;
+    if (!any_port || !socket || ::bind(socket.get(), any_port->raw(), any_port->length()) != 0) return false;
+    // With net.ipv4.ip_nonlocal_bind (or that of IPv6), bind() takes every address.
+    return address.wildcard() || address.loopback() || is_listed(address);
 }
 
 Descriptor listen_at(const SocketAddress& address, std::string_view advice) {

@@ -30,6 +30,8 @@ class SocketAddress {
     static std::vector<SocketAddress> resolve(const std::string& name, std::uint16_t port);
     /// Returns the address that a socket is bound to.
     static SocketAddress of(int socket);
+    /// Returns the address in a system call's form. An address of another family has no text.
+    static SocketAddress of(const sockaddr* raw);
 
     const sockaddr* raw() const { return reinterpret_cast<const sockaddr*>(&storage_); }
     socklen_t length() const { return length_; }

@@ -298,5 +298,29 @@ TEST(RendezvousOverTcp, NobodyIsConnectedToItself) {
     EXPECT_EQ(status, 0);
 }
 
+TEST(RendezvousOverTcp, AnAddressOfAnotherHostIsNotOfThisOneWhereProcessesMayListenAtAny) {
+    const int status = status_of(in_child([] {
+        if (::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWNET) != 0) ::_exit(77);
+        for (const char* const family : {"ipv4", "ipv6"}) {
+            const Descriptor any(::open(fmt::format("/proc/sys/net/{}/ip_nonlocal_bind", family).c_str(), O_WRONLY | O_CLOEXEC));
+            if (::write(any.get(), "1", 1) != 1) ::_exit(77);
+        }
+        for (const char* const address : {"192.0.2.1", "2001:db8::1"}) {
+            listen_at(*SocketAddress::parse(address, 0), "");
+            if (is_of_this_host(*SocketAddress::parse(address, 0))) throw std::runtime_error("an address that no interface has");
+        }
+    }));
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77) GTEST_SKIP() << "this process may not make a network of its own";
+    EXPECT_EQ(status, 0);
+    std::vector<std::string> own = {"127.0.0.1", "127.0.0.5", "::ffff:127.0.0.1"};
+    for (const Interface& interface : list_interfaces()) {
+        for (const NetAddress& address : interface.addresses) {
+            const std::string text = address.text();
+            if (!address.link_local()) own.push_back(text.substr(0, text.find('/')));
+        }
+    }
+    for (const std::string& address : own) EXPECT_TRUE(is_of_this_host(*SocketAddress::parse(address, 0))) << address;
+}
+
 }  // namespace
 }  // namespace rollcall::bootstrap

@@ -13,11 +13,10 @@
 
 #include "foundation/error_text.hpp"
 #include "foundation/process_limit.hpp"
-#include "launcher/spawn.hpp"
 
 namespace rollcall::launcher {
 
-pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks, std::string& why_not) {
+pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks, const Inherited& inherited, std::string& why_not) {
     const Found gdb = find_program("gdb", own_environment());
     if (gdb.error != 0) {
         why_not = "has no gdb in PATH";
@@ -42,9 +41,7 @@ pid_t start_tracer(const std::vector<std::pair<int, pid_t>>& ranks, std::string&
     const int null = ::open("/dev/null", O_RDONLY);
     if (null >= 0) ::dup2(null, STDIN_FILENO);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+    inherited.restore();  // if the shell ignored SIGTERM as the guard does, it would start one gdb after the other while the job ends
     ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
     ::_exit(1);
 }

@@ -195,7 +195,7 @@ void Station::command(const Frame& frame) {
 void Station::trace() {
     if (node_.living() == 0) return report_traced();
     std::string why_not;
-    tracer_ = start_tracer(node_.processes(), why_not);
+    tracer_ = start_tracer(node_.processes(), guarded_.inherited, why_not);
     if (tracer_ > 0) {
         node_.spared().insert(tracer_);
     } else {

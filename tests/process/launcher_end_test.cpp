@@ -251,12 +251,16 @@ TEST(Launcher, ADebuggerThatHangsIsEndedWithTheRank) {
 }
 
 TEST(Launcher, StackTracesAreWritten) {
-    const FirstInPath gdb("gdb", "echo \"#0 in a function of $2\"; echo what nobody needs");
+    const FirstInPath gdb("gdb", "echo \"#0 in a function of $2\"; echo what nobody needs; echo \"#1 $(grep SigIgn /proc/self/status)\"");
     const Result result = run({"-n", "2", "--timeout", "100ms", "--stack-traces", "sleep", "1000"});
     EXPECT_EQ(result.code, 124);
     EXPECT_TRUE(has(result.error, "--- rank 1, process "));
     EXPECT_EQ(count(result.error, "#0 in a function of "), 2) << result.error;
     EXPECT_EQ(count(result.error, "nobody needs"), 0) << result.error;
+    // What the launcher ignores itself must be able to end gdb.
+    const auto mask = result.error.find("#1 SigIgn:");
+    ASSERT_NE(mask, std::string::npos) << result.error;
+    EXPECT_EQ(std::stoull(result.error.substr(mask + 10), nullptr, 16) >> (SIGTERM - 1) & 1, 0u) << result.error;
 }
 
 /// The command adopts processes that its guard has not started if it is the first process of a container, and also these.

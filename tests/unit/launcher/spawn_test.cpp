@@ -67,13 +67,13 @@ TEST(LauncherStacks, SayWhyThereAreNone) {
     if (user == 0) {
         ::setenv("PATH", directory.c_str(), 1);
         std::string without, with;
-        bool right = start_tracer({{0, 1}}, without) == -1 && without == "has no gdb in PATH";
+        bool right = start_tracer({{0, 1}}, {}, without) == -1 && without == "has no gdb in PATH";
         std::ofstream(directory / "gdb") << "#!/bin/sh\n";
         std::filesystem::permissions(directory / "gdb", std::filesystem::perms::all);
         const rlimit none{};
         constexpr uid_t kNobody = 65534;  // the limit does not hold for root
         if (::setrlimit(RLIMIT_NPROC, &none) != 0 || (::geteuid() == 0 && ::setresuid(kNobody, kNobody, kNobody) != 0)) ::_exit(kStaysRoot);
-        right = start_tracer({{0, 1}}, with) == -1 && right;
+        right = start_tracer({{0, 1}}, {}, with) == -1 && right;
         right = with.starts_with("cannot start gdb: Resource temporarily unavailable; raise the limit of processes") && right;
         if (!right) std::fprintf(stderr, "%s, %s\n", without.c_str(), with.c_str());
         ::_exit(right ? kRight : 1);

@@ -103,7 +103,7 @@ Key session_key(const Key& key, const char* direction, const Hello& hello, const
     return result;
 }
 
-[[noreturn]] void refuse_handshake(const std::string& why) { throw Error(ErrorCode::bootstrap, why); }
+[[noreturn]] void refuse_handshake(const std::string& why) { throw HandshakeError(ErrorCode::bootstrap, why); }
 
 [[noreturn]] void refuse_version(std::uint32_t theirs) {
     refuse_handshake(
@@ -225,7 +225,8 @@ void Sealing::check(const Frame& frame, const Frame& seal) {
     ++number_;
     if (seal.type != FrameType::seal || seal.body.size() != kSealBytes ||
         ::sodium_memcmp(expected.data(), seal.body.data(), kSealBytes) != 0) {
-        refuse_handshake("a frame has no seal, or a wrong one: it does not come from the process to which this connection was made");
+        throw Error(ErrorCode::bootstrap,
+                    "a frame has no seal, or a wrong one: it does not come from the process to which this connection was made");
     }
 }
 

@@ -20,6 +20,8 @@
 #include <span>
 #include <string_view>
 
+#include <rollcall/error.hpp>
+
 #include "bootstrap/frames.hpp"
 
 namespace rollcall::bootstrap {
@@ -52,6 +54,12 @@ class Key {
 
   private:
     std::array<std::byte, kKeyBytes> bytes_{};
+};
+
+/// Why a handshake failed.
+class HandshakeError : public Error {
+  public:
+    using Error::Error;
 };
 
 /// One side of a handshake.

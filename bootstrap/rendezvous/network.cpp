@@ -73,28 +73,27 @@ bool is_listed(const SocketAddress& address) {
 
 /// Sends or reads all bytes. Throws if the other side closes, or when the time is over.
 template <typename Move>
-void transfer_all(int socket, std::size_t bytes, short events, Nanoseconds until, Move move) {
+void transfer_all(int socket, std::size_t bytes, short events, Waiting& waiting, Move move) {
     for (std::size_t done = 0; done < bytes;) {
         const ssize_t count = move(done);
         if (count > 0) {
             done += static_cast<std::size_t>(count);
         } else if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            const Nanoseconds rest = until == kNever ? kNever : until - monotonic_now();
-            if (rest <= 0) throw Error(ErrorCode::timeout, "the process that accepted the connection does not answer");
-            wait_on(socket, events, rest == kNever ? Waiting::Clock::duration::max() : std::chrono::nanoseconds(rest));
+            if (waiting.over()) throw HandshakeError(ErrorCode::timeout, "the process that accepted the connection does not answer");
+            waiting.on(socket, events);
         } else if (count == 0 || errno != EINTR) {
-            throw Error(ErrorCode::timeout, "the connection was closed during the handshake");
+            throw HandshakeError(ErrorCode::timeout, "the connection was closed during the handshake");
         }
     }
 }
 
-void send_all(int socket, std::span<const std::byte> bytes, Nanoseconds until) {
-    transfer_all(socket, bytes.size(), POLLOUT, until,
+void send_all(int socket, std::span<const std::byte> bytes, Waiting& waiting) {
+    transfer_all(socket, bytes.size(), POLLOUT, waiting,
                  [&](std::size_t done) { return ::send(socket, bytes.data() + done, bytes.size() - done, MSG_DONTWAIT | MSG_NOSIGNAL); });
 }
 
-void receive_all(int socket, std::span<std::byte> bytes, Nanoseconds until) {
-    transfer_all(socket, bytes.size(), POLLIN, until,
+void receive_all(int socket, std::span<std::byte> bytes, Waiting& waiting) {
+    transfer_all(socket, bytes.size(), POLLIN, waiting,
                  [&](std::size_t done) { return ::recv(socket, bytes.data() + done, bytes.size() - done, MSG_DONTWAIT); });
 }
 
@@ -148,6 +147,7 @@ SocketAddress SocketAddress::of(int socket) {
     }
     return result;
 }
+
 SocketAddress SocketAddress::of(const sockaddr* raw) {
     SocketAddress result;
     result.length_ = raw->sa_family == AF_INET    ? sizeof(sockaddr_in)
@@ -156,7 +156,6 @@ SocketAddress SocketAddress::of(const sockaddr* raw) {
     std::memcpy(&result.storage_, raw, result.length_);
     return result;
 }
-
 
 std::string SocketAddress::address() const {
     std::array<char, INET6_ADDRSTRLEN> buffer{};
@@ -278,13 +277,14 @@ Descriptor watch_process(pid_t process) {
     return watched;
 }
 
-Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until) {
+Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until, const Meanwhile& meanwhile) {
+    Waiting waiting(meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()));
     Initiator initiator(key, self);
-    send_all(socket, initiator.hello(), until);
+    send_all(socket, initiator.hello(), waiting);
     Challenge challenge;
-    receive_all(socket, challenge, until);
+    receive_all(socket, challenge, waiting);
     const Proof proof = initiator.answer(challenge);
-    send_all(socket, proof, until);
+    send_all(socket, proof, waiting);
     return initiator.session();
 }
 

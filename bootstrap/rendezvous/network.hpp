@@ -75,7 +75,8 @@ std::optional<pid_t> process_of_same_user(int socket);
 /// no such descriptors.
 Descriptor watch_process(pid_t process);
 
-/// Makes the handshake as the initiator, until the moment `until`. Throws Error{bootstrap}, or Error{timeout} if no answer comes.
-Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until);
+/// Makes the handshake as the initiator, until the moment `until`. Throws HandshakeError{bootstrap}, or HandshakeError{timeout} if no
+/// answer comes. `meanwhile`: as in connect_to().
+Session initiate(int socket, const Key& key, const Identity& self, Nanoseconds until, const Meanwhile& meanwhile = {});
 
 }  // namespace rollcall::bootstrap

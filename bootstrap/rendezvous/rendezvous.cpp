@@ -191,13 +191,13 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
         return false;
     }
     try {
-        Session session =
-            initiate(socket.get(), invitation->key, {Identity::Kind::leader, rank, size}, std::min(until, deadline_after(patience)));
-        if (session.peer.kind != Identity::Kind::root) throw Error(ErrorCode::bootstrap, "it is not the root of a job");
+        Session session = initiate(socket.get(), invitation->key, {Identity::Kind::leader, rank, size},
+                                   std::min(until, deadline_after(patience)), options.meanwhile);
+        if (session.peer.kind != Identity::Kind::root) throw HandshakeError(ErrorCode::bootstrap, "it is not the root of a job");
         leader = std::make_unique<Service>(service_options(Identity::Kind::leader), std::move(local),
                                            Service::Leader{std::move(socket), std::move(session), std::move(early)});
         return true;
-    } catch (const Error& error) {
+    } catch (const HandshakeError& error) {
         why = fmt::format("no rendezvous with rank 0 at {}: {}", address->text(), error.what());
         if (error.code() != ErrorCode::timeout && !options.invitation_may_be_stale)
             throw Error(error.code(), fmt::format("{}: {}", who(), why));
@@ -221,8 +221,8 @@ bool Rendezvous::Implementation::lead() {
 bool Rendezvous::Implementation::join(Descriptor socket) {
     Identity its;
     try {
-        its = initiate(socket.get(), invitation->key, {Identity::Kind::rank, rank, size}, until).peer;
-    } catch (const Error& error) {
+        its = initiate(socket.get(), invitation->key, {Identity::Kind::rank, rank, size}, until, options.meanwhile).peer;
+    } catch (const HandshakeError& error) {
         if (error.code() != ErrorCode::timeout) throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
         // The leader answers when it has reached rank 0.
         retry(fmt::format("the leader of this host {} rank 0 at {}",

@@ -258,6 +258,26 @@ TEST(MeetingPlaces, LetInWhoWasAcceptedEarly) {
     for (auto& rank : ranks) rank.get();
 }
 
+/// While a leader or a root does not answer, the caller's other work goes on, and what that throws is the error.
+TEST(Rendezvous, DoesTheCallersOtherWorkWhileNobodyAnswers) {
+    for (const bool is_leader_silent : {true, false}) {
+        Crew crew(2);
+        const Key key = Key::random();
+        const Descriptor root = listen_at(*SocketAddress::parse("127.0.0.1", 0), "");
+        const Descriptor leader = is_leader_silent ? MeetingPlace(key, "host0", {}).listen() : Descriptor();
+        crew.options.invitation = Invitation{"127.0.0.1", SocketAddress::of(root.get()).port(), key}.text();
+        crew.options.join_timeout = 3s;
+        int calls = 0;
+        crew.options.meanwhile = [&] {
+            if (++calls == 10) throw Error(ErrorCode::peer_failed, "rank 0 has given up", 0);
+        };
+        crew.one(1, [](int, Rendezvous&) {});
+        ASSERT_TRUE(crew.errors[1]);
+        EXPECT_STREQ(crew.errors[1]->what(), "rank 0 has given up");
+        EXPECT_EQ(crew.errors[1]->failed_rank(), 0);
+    }
+}
+
 TEST(MeetingPlaces, AllHeldByAnotherUserAreAnErrorThatNamesHim) {
     if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
     const std::string name = fmt::format("rollcall-test-{}-taken", ::getpid());

@@ -40,7 +40,7 @@ Link::Link(Poller& poller, Descriptor in, Descriptor out, OnFrame on_frame, OnCl
     if (out_) ::fcntl(out_.get(), F_SETFL, ::fcntl(out_.get(), F_GETFL) | O_NONBLOCK);
     poller_.add(in_.get(), EPOLLIN, [this](std::uint32_t events) {
         if (!out_ && (events & EPOLLOUT) != 0) flush();
-        take();
+        if ((events & ~EPOLLOUT) != 0) take();  // that the other side takes bytes is no sign that it lives: a remote shell may hold them
     });
     if (out_) poller_.add(out_.get(), 0, [this](std::uint32_t) { flush(); });
 }

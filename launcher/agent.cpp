@@ -43,13 +43,7 @@ class Agent final : private Station {
     int run(const std::optional<std::string>& closed, std::deque<Frame>& frames) {
         prepare();
         while (!finishing_) {
-            if (ended_by_ != 0) {
-                // Without this the launcher would see only that the remote shell has ended, and ssh does not say which signal killed its
-                // command. If the front was killed, sshd closes our input at once, but takes what we write until we end.
-                tell_end("was lost: its agent got " + describe_signal(ended_by_), 128 + ended_by_);
-                return end_all(128 + ended_by_);
-            }
-            if (closed) return abandon(*closed);
+            if (const auto code = over(closed)) return *code;
             while (!frames.empty() && !finishing_) {
                 const Frame frame = std::move(frames.front());
                 frames.pop_front();
@@ -61,7 +55,7 @@ class Agent final : private Station {
         finish(finishing_ == 2);
         forwarder_.finish();
         while (!below_over() || !forwarder_.idle()) {
-            if (closed) return abandon(*closed);
+            if (const auto code = over(closed)) return *code;
             while (!frames.empty()) {
                 const Frame frame = std::move(frames.front());
                 frames.pop_front();
@@ -91,18 +85,18 @@ class Agent final : private Station {
     }
     void say(const std::string& sentence) override { std::fprintf(stderr, "%s\n", sentence.c_str()); }
     void signalled(int signal) override {
-        const bool ends = signal != SIGTSTP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2;
-        if (ends) ended_by_ = signal;
+        if (asks_for_the_end(signal)) ended_by_ = signal;
     }
-    void tell_end(const std::string& how, int code) {
-        FrameWriter writer(FrameType::agent_lost);
-        writer.i32(code).text(order_.hosts.front().name).text(how).u32(static_cast<std::uint32_t>(order_.hosts.size()));
-        for (const auto& host : order_.hosts) writer.i32(host.index);
-        send(writer.finish());
-    }
-    /// The launcher is gone.
-    int abandon(const std::string& why) {
-        std::fprintf(stderr, "rollcall agent on host %s: %s; the ranks of this host are ended\n", host_.c_str(), why.c_str());
+    /// Ends everything if a signal has asked for it, or if the launcher is gone. Returns the exit code then.
+    std::optional<int> over(const std::optional<std::string>& closed) {
+        if (ended_by_ != 0) {
+            // Without this the launcher would see only that the remote shell has ended, and ssh does not say which signal killed its
+            // command. If the front was killed, sshd closes our input at once, but takes what we write until we end.
+            send(encode_lost(128 + ended_by_, "was lost: its agent got " + describe_signal(ended_by_), order_.hosts));
+            return end_all(128 + ended_by_);
+        }
+        if (!closed) return std::nullopt;
+        std::fprintf(stderr, "rollcall agent on host %s: %s; the ranks of this host are ended\n", host_.c_str(), closed->c_str());
         return end_all(kExitHostLost);
     }
     /// The agents below lose their links to this one, and do the same.

@@ -15,7 +15,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <set>
 
 #include <rollcall/error.hpp>
@@ -27,6 +26,7 @@
 #include "foundation/units.hpp"
 #include "launcher/descendants.hpp"
 #include "launcher/leftovers.hpp"
+#include "launcher/node.hpp"
 #include "launcher/spawn.hpp"
 
 namespace rollcall::launcher {
@@ -40,8 +40,6 @@ constexpr Nanoseconds kHungUp = 1000 * kMillisecond;
 /// A signal that comes again within this time is the same request: coreutils' timeout sends it to its child, and then to the child's
 /// process group. A user who presses Ctrl-C twice is slower.
 constexpr Nanoseconds kSameRequest = 200 * kMillisecond;
-
-bool asks_for_the_end(int signal) { return signal == SIGINT || signal == SIGTERM || signal == SIGHUP || signal == SIGQUIT; }
 
 Descriptor open_process(pid_t process) {
     // The call is made by its number, because glibc declares pidfd_open only since 2.36.
@@ -139,6 +137,10 @@ class Changes {
 }
 
 }  // namespace
+
+bool asks_for_the_end(int signal) {
+    return signal != SIGSTOP && signal != SIGTSTP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2;
+}
 
 int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& options) {
     Guarded guarded;
@@ -251,7 +253,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     const std::string how = stopped_too_long
                                 ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(stopped().count()))
-                                : fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+                                : "was killed by " + describe_signal(WTERMSIG(status));
     std::fprintf(stderr, "%s: the launcher's guard process %s; the job is ended\n", options.name, how.c_str());
     return 128 + WTERMSIG(status);
 }

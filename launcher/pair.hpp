@@ -36,6 +36,9 @@ struct PairOptions {
     bool* interrupted = nullptr;
 };
 
+/// Whether a signal to the launcher asks for the end of the job.
+bool asks_for_the_end(int signal);
+
 /// Forks a guard that runs `body` and exits with its result, and returns that result. `body` starts the job's
 /// processes in the guard, from its one thread. The guard leads a process group of its own. When this function
 /// returns, no process below this one is left except those that were there before. Files in /dev/shm are removed if the

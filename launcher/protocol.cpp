@@ -174,6 +174,13 @@ Prepared decode_prepared(std::span<const std::byte> body) {
     return prepared;
 }
 
+Blob encode_lost(int code, std::string_view how, const std::vector<HostOrder>& hosts) {
+    FrameWriter writer(FrameType::agent_lost);
+    writer.i32(code).text(hosts.front().name).text(how).u32(static_cast<std::uint32_t>(hosts.size()));
+    for (const auto& host : hosts) writer.i32(host.index);
+    return writer.finish();
+}
+
 Blob encode_stream(FrameType type, int rank, bool error, std::string_view bytes) {
     return FrameWriter(type).i32(rank).u32(error ? 1 : 0).blob(bytes_of(bytes)).finish();
 }

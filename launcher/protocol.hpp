@@ -114,6 +114,9 @@ struct Prepared {
 Blob encode_prepared(const Prepared& prepared);
 Prepared decode_prepared(std::span<const std::byte> body);
 
+/// Says that nothing is heard any more of these hosts. The first is the one that is lost. The others are below it.
+Blob encode_lost(int code, std::string_view how, const std::vector<HostOrder>& hosts);
+
 /// Encodes bytes of a stream of a rank.
 Blob encode_stream(FrameType type, int rank, bool error, std::string_view bytes);
 

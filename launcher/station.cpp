@@ -127,10 +127,7 @@ void Station::hear(std::size_t remote, const Frame& frame) {
 void Station::lost(std::size_t remote, const std::string& how, int code) {
     const Remote& gone = *remotes_[remote];
     hub_.lose_below(static_cast<int>(remote), gone.host().name, how);
-    FrameWriter writer(FrameType::agent_lost);
-    writer.i32(code).text(gone.host().name).text(how).u32(static_cast<std::uint32_t>(gone.order().hosts.size()));
-    for (const auto& host : gone.order().hosts) writer.i32(host.index);
-    report(read(writer.finish()));
+    report(read(encode_lost(code, how, gone.order().hosts)));
 }
 
 Remote* Station::way_to(int rank) const {
@@ -176,7 +173,7 @@ void Station::command(const Frame& frame) {
             return;
         case FrameType::agent_signal: {
             const int signal = reader.i32();
-            ending_ = ending_ || (signal != SIGSTOP && signal != SIGCONT && signal != SIGUSR1 && signal != SIGUSR2);
+            ending_ = ending_ || asks_for_the_end(signal);
             look_for_leftovers();
             give_up_tracing();
             node_.signal(signal);

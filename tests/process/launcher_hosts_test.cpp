@@ -292,8 +292,8 @@ TEST(Hosts, ManyAgentsDoNotNeedAHigherLimitOfOpenFiles) {
     EXPECT_EQ(count(result.out, "32\n"), 16) << result.out;
 }
 
-/// All ranks have ended, and agents hold their output because it is not read. If agents die then, that output is lost.
-TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
+/// All ranks have ended, and agents hold their output because it is not read. If agents are ended then, that output is lost.
+void lose_output_by(int signal) {
     int ends[2];
     ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
     Launched::Given given;
@@ -322,9 +322,11 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
     // An agent ends the leftovers of its ranks when it is told to finish. That happens when all ranks have ended.
     ASSERT_TRUE(eventually([&] { return with(orphan).empty(); }));
     ::unlink(go.c_str());
-    const auto agents = with(kCommand + '\0' + "agent" + '\0');
+    const std::string agent = kCommand + '\0' + "agent" + '\0';
+    const auto agents = with(agent);
     EXPECT_FALSE(agents.empty());
-    for (const pid_t agent : agents) ::kill(agent, SIGKILL);
+    for (const pid_t one : agents) ::kill(one, signal);
+    EXPECT_TRUE(eventually([&] { return with(agent).empty(); }));
     std::vector<char> chunk(1 << 20);
     while (::read(ends[0], chunk.data(), chunk.size()) > 0) {
     }
@@ -332,6 +334,10 @@ TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
     const Result result = job.finish();
     EXPECT_NE(result.code, 0);
     EXPECT_TRUE(has(result.error, "the last output of its ranks is missing"));
+}
+
+TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
+    for (const int signal : {SIGKILL, SIGTERM}) lose_output_by(signal);
 }
 
 TEST(Hosts, ADirectoryIsTheSameEverywhere) {

@@ -30,6 +30,9 @@ constexpr std::size_t kLongestHeldLine = std::size_t{64} << 10;
 /// While this much waits to be written, the ranks' pipes are not read.
 constexpr std::size_t kMostWaiting = std::size_t{1} << 20;
 
+/// While this much waits to be written, no more sentences are added: remote shells may say much while nobody reads.
+constexpr std::size_t kMostSaid = 4 * kMostWaiting;
+
 /// Told as what has been taken of a stream, it says that nobody reads the stream any more.
 constexpr std::size_t kNoReader = std::numeric_limits<std::int64_t>::max();
 
@@ -45,6 +48,7 @@ struct Output::Sink {
     const Source* open = nullptr;   // the source whose unfinished line was written last
     const Source* owner = nullptr;  // the source whose unfinished line no other source may follow yet
     bool mid_line = false;
+    bool omits = false;  // sentences, and this has been said
 
     bool full() const { return outlet.size() >= kMostWaiting; }
 };
@@ -290,8 +294,10 @@ void Output::emit(Source& source, std::string_view bytes) {
 void Output::say(std::string_view sentence) {
     Sink& sink = *error_;
     if (sink.broken) return;
+    const bool has_room = sink.outlet.size() < kMostSaid;
+    if (std::exchange(sink.omits, !has_room) && !has_room) return;
     if (sink.mid_line) sink.outlet.add("\n");
-    sink.outlet.add(sentence);
+    sink.outlet.add(has_room ? sentence : "rollcall run: sentences are missing here, because standard error was not read");
     sink.outlet.add("\n");
     sink.mid_line = false;
     flush(sink);

@@ -57,7 +57,7 @@ class Output {
     void end_fed();
     /// Whether all output of a rank on another host has come.
     bool has_all_of(int rank) const;
-    /// Writes a line of the launcher's own to standard error.
+    /// Writes a line of the launcher's own to standard error. While some MiB wait there, lines are left out, and one says so.
     void say(std::string_view sentence);
     /// When tick() is due.
     Nanoseconds tick_at() const;

@@ -257,6 +257,37 @@ TEST_F(LauncherOutput, ASilentWriterThatCannotBeEndedDoesNotKeepAFullOutputOpen)
     EXPECT_TRUE(got.ends_with("\n" + words));
 }
 
+/// As what remote shells say while nobody reads.
+TEST(LauncherSentences, AreLeftOutWhenTooManyWait) {
+    constexpr int kSentences = 10'000;
+    const std::string sentence(1000, 'x');
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+    const Descriptor in(ends[0]), error(ends[1]), out(::memfd_create("out", MFD_CLOEXEC));
+    Poller poller;
+    Output output(poller, out.get(), error.get(), Output::Beginning(), "", [](int, bool, std::size_t) {});
+    for (int i = 0; i < kSentences; ++i) output.say(sentence);
+    std::string got;
+    const auto read_all = [&] {
+        std::vector<char> chunk(65536);
+        while (!output.idle()) {
+            const ssize_t bytes = ::read(in.get(), chunk.data(), chunk.size());
+            if (bytes > 0) got.append(chunk.data(), static_cast<std::size_t>(bytes));
+            poller.wait(monotonic_now());
+        }
+        for (ssize_t bytes; (bytes = ::read(in.get(), chunk.data(), chunk.size())) > 0;)
+            got.append(chunk.data(), static_cast<std::size_t>(bytes));
+    };
+    read_all();
+    EXPECT_GT(got.size(), 1u << 20);
+    EXPECT_LT(got.size(), 6u << 20);
+    EXPECT_TRUE(got.ends_with("x\nrollcall run: sentences are missing here, because standard error was not read\n"));
+    got.clear();
+    output.say("there is room again");
+    read_all();
+    EXPECT_EQ(got, "there is room again\n");
+}
+
 TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepAnAgent) {
     EndlessWriter writer;
     {

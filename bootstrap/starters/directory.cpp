@@ -55,7 +55,7 @@ void put_invitation(const std::string& path, const std::string& text) {
     refuse_directory(path, fmt::format("cannot be written: {}", error_text(code)));
 }
 
-/// Empty if the invitation is not there yet.
+/// Returns nothing if the invitation is not there yet, and an empty text if its file is empty.
 std::optional<std::string> get_invitation(const std::string& path) {
     // Opened without waiting, because there may be a pipe at this path.
     const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -68,7 +68,8 @@ std::optional<std::string> get_invitation(const std::string& path) {
     }
     std::array<char, kLongestInvitation + 1> text{};
     const ssize_t length = ::read(file.get(), text.data(), text.size());
-    if (length <= 0) return std::nullopt;
+    if (length < 0 && (errno == ESTALE || errno == EINTR)) return std::nullopt;
+    if (length < 0) refuse_directory(path, fmt::format("cannot be read: {}", error_text(errno)));
     std::string result(text.data(), static_cast<std::size_t>(length));
     ::sodium_memzero(text.data(), text.size());
     return result;
@@ -119,10 +120,11 @@ std::unique_ptr<Bootstrap> join_directory() {
         for (auto pause = kFirstLook;; pause = std::min(pause * 2, kSlowestLook)) {
             // Over NFS, a host may remember for a minute that a file was not there. Opening the directory makes it ask again.
             const Descriptor look_again(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-            if (auto text = get_invitation(path)) return *text;
+            const auto text = get_invitation(path);
+            if (text && !text->empty()) return *text;
             if (monotonic_now() >= until) {
-                throw Error(ErrorCode::timeout,
-                            fmt::format("rank {} of {}: rank 0 has not put its invitation at {} in time", rank, size, path));
+                throw Error(ErrorCode::timeout, fmt::format("rank {} of {}: rank 0 has not put its invitation at {} in time{}", rank, size,
+                                                            path, text ? ": the file there is empty" : ""));
             }
             std::this_thread::sleep_for(pause);
         }

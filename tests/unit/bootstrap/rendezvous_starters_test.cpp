@@ -274,6 +274,9 @@ TEST_F(Directories, WithoutRank0TheOthersSaySo) {
     const Error error = error_of([] { join_directory(); });
     EXPECT_EQ(error.code(), ErrorCode::timeout);
     EXPECT_TRUE(contains(error.what(), "rank 0 has not put its invitation"));
+    std::ofstream(path("rollcall-invitation")).flush();
+    ASSERT_EQ(::chmod(path("rollcall-invitation").c_str(), 0600), 0);
+    EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "the file there is empty"));
 }
 
 TEST_F(Directories, ThatRank0WaitedAtInVainAreLeftClean) {

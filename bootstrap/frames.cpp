@@ -10,6 +10,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "bootstrap/little_endian.hpp"
 #include "bootstrap/passing.hpp"
 
 namespace rollcall::bootstrap {
@@ -17,16 +18,8 @@ namespace {
 
 template <typename Integer>
 void put(Blob& bytes, Integer value) {
-    for (std::size_t i = 0; i < sizeof(Integer); ++i) bytes.push_back(static_cast<std::byte>((value >> (8 * i)) & 0xff));
-}
-
-template <typename Integer>
-Integer get(std::span<const std::byte> bytes) {
-    Integer value = 0;
-    for (std::size_t i = 0; i < sizeof(Integer); ++i) {
-        value = static_cast<Integer>(value | (static_cast<Integer>(bytes[i]) << (8 * i)));
-    }
-    return value;
+    const auto more = little_endian(value);
+    bytes.insert(bytes.end(), more.begin(), more.end());
 }
 
 [[noreturn]] void refuse(const std::string& why) {
@@ -64,11 +57,10 @@ FrameWriter& FrameWriter::raw(std::span<const std::byte> value) {
     return *this;
 }
 
-FrameType type_of(std::span<const std::byte> frame) { return static_cast<FrameType>(get<std::uint16_t>(frame.subspan(2))); }
+FrameType type_of(std::span<const std::byte> frame) { return static_cast<FrameType>(from_little_endian<std::uint16_t>(frame.subspan(2))); }
 
 Blob FrameWriter::finish() {
-    Blob length;
-    put(length, static_cast<std::uint32_t>(bytes_.size() - kHeaderBytes));
+    const auto length = little_endian(static_cast<std::uint32_t>(bytes_.size() - kHeaderBytes));
     std::copy(length.begin(), length.end(), bytes_.begin() + 4);
     return std::move(bytes_);
 }
@@ -82,8 +74,8 @@ std::span<const std::byte> FrameReader::take(std::size_t bytes) {
     return taken;
 }
 
-std::uint32_t FrameReader::u32() { return get<std::uint32_t>(take(4)); }
-std::uint64_t FrameReader::u64() { return get<std::uint64_t>(take(8)); }
+std::uint32_t FrameReader::u32() { return from_little_endian<std::uint32_t>(take(4)); }
+std::uint64_t FrameReader::u64() { return from_little_endian<std::uint64_t>(take(8)); }
 std::span<const std::byte> FrameReader::blob() { return take(u32()); }
 
 std::string FrameReader::text() {
@@ -151,9 +143,9 @@ bool Inbox::skip_to(FrameType type, std::string& dropped) {
 std::optional<Frame> Inbox::next() {
     const auto rest = std::span<const std::byte>(bytes_).subspan(begin_);
     if (rest.size() < kHeaderBytes) return std::nullopt;
-    const auto magic = get<std::uint16_t>(rest);
-    const auto type = get<std::uint16_t>(rest.subspan(2));
-    const std::size_t length = get<std::uint32_t>(rest.subspan(4));
+    const auto magic = from_little_endian<std::uint16_t>(rest);
+    const auto type = from_little_endian<std::uint16_t>(rest.subspan(2));
+    const std::size_t length = from_little_endian<std::uint32_t>(rest.subspan(4));
     if (magic != kFrameMagic) refuse(fmt::format("a frame begins with {:#06x} instead of {:#06x}", magic, kFrameMagic));
     if (type < static_cast<std::uint16_t>(FrameType::welcome) || type >= static_cast<std::uint16_t>(FrameType::end)) {
         refuse(fmt::format("there is no frame of type {}", type));
@@ -237,8 +229,7 @@ Blob encode_notice(const Notice& notice) { return FrameWriter(FrameType::notice)
 
 Blob encode(const Frame& frame) {
     Blob bytes = FrameWriter(frame.type).finish();
-    Blob length;
-    put(length, static_cast<std::uint32_t>(frame.body.size()));
+    const auto length = little_endian(static_cast<std::uint32_t>(frame.body.size()));
     std::copy(length.begin(), length.end(), bytes.begin() + 4);
     bytes.insert(bytes.end(), frame.body.begin(), frame.body.end());
     return bytes;

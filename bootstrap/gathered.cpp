@@ -84,8 +84,7 @@ std::span<const std::byte> Gathered::operator[](std::size_t rank) const { return
 
 bool hand_out(int socket, const std::shared_ptr<const Blob>& frame) {
     if (frame->size() < kSharedAnswer) return false;
-    const auto type = static_cast<FrameType>(std::to_integer<unsigned>((*frame)[2]) | std::to_integer<unsigned>((*frame)[3]) << 8);
-    if (type != FrameType::gathered) return false;
+    if (type_of(*frame) != FrameType::gathered) return false;
     // All ranks of a node get the same frame, one after the other. So the memory is kept for the next rank.
     thread_local struct {
         std::weak_ptr<const Blob> frame;

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <type_traits>
 
 #include <fmt/format.h>
 #include <sodium.h>
 #include <rollcall/error.hpp>
+
+#include "bootstrap/little_endian.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -41,12 +42,6 @@ class KeyedHash {
         return *this;
     }
     KeyedHash& add(std::string_view part) { return add(std::as_bytes(std::span(part))); }
-    template <typename Integer>
-    requires std::is_unsigned_v<Integer> KeyedHash& number(Integer value) {
-        std::array<std::byte, sizeof(Integer)> bytes;
-        for (std::size_t i = 0; i < sizeof(Integer); ++i) bytes[i] = static_cast<std::byte>((value >> (8 * i)) & 0xff);
-        return add(bytes);
-    }
     void finish(std::span<std::byte> result) { ::crypto_generichash_final(&state_, raw(result.data()), bytes_); }
 
   private:
@@ -54,15 +49,9 @@ class KeyedHash {
     std::size_t bytes_;
 };
 
-void put_number(std::span<std::byte> to, std::uint32_t value) {
-    for (std::size_t i = 0; i < 4; ++i) to[i] = static_cast<std::byte>((value >> (8 * i)) & 0xff);
-}
+void put_number(std::span<std::byte> to, std::uint32_t value) { std::ranges::copy(little_endian(value), to.begin()); }
 
-std::uint32_t get_number(std::span<const std::byte> from) {
-    std::uint32_t value = 0;
-    for (std::size_t i = 0; i < 4; ++i) value |= std::to_integer<std::uint32_t>(from[i]) << (8 * i);
-    return value;
-}
+std::uint32_t get_number(std::span<const std::byte> from) { return from_little_endian<std::uint32_t>(from); }
 
 /// Writes the magic number, the version, the identity and a new nonce. This is a whole hello, and the beginning of a challenge.
 void introduce(std::span<std::byte, kHelloBytes> to, const Identity& self) {
@@ -151,7 +140,7 @@ Key::~Key() { ::sodium_memzero(bytes_.data(), bytes_.size()); }
 Key Key::derive(std::initializer_list<std::string_view> parts) const {
     begin_sodium();
     KeyedHash hash(*this, kKeyBytes);
-    for (const std::string_view part : parts) hash.number(std::uint64_t{part.size()}).add(part);
+    for (const std::string_view part : parts) hash.add(little_endian(std::uint64_t{part.size()})).add(part);
     std::array<std::byte, kKeyBytes> bytes;
     hash.finish(bytes);
     Key key{bytes};
@@ -206,9 +195,9 @@ Session Responder::session(const Proof& proof) const {
 std::array<std::byte, kSealBytes> Sealing::of(FrameType type, std::span<const std::byte> body) const {
     std::array<std::byte, kSealBytes> seal;
     KeyedHash(key_, kSealBytes)
-        .number(number_)
-        .number(static_cast<std::uint16_t>(type))
-        .number(std::uint64_t{body.size()})
+        .add(little_endian(number_))
+        .add(little_endian(static_cast<std::uint16_t>(type)))
+        .add(little_endian(std::uint64_t{body.size()}))
         .add(body)
         .finish(seal);
     return seal;

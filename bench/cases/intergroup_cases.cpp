@@ -65,7 +65,7 @@ std::vector<GroupCase> cases_of_settings(std::string_view settings, std::optiona
 }
 
 std::vector<std::uint64_t> parse_groups(const std::string& text) {
-    auto groups = parse_counts(text, "--groups", 1, kMostSimulatedRanks);
+    auto groups = parse_counts(text, "--groups", 1, kMostSimulatedRanks, Repeated::kept);
     if (groups.size() != 2)
         throw Error(ErrorCode::invalid_argument, fmt::format("--groups {}; allowed: two numbers, such as 12,4", quote(text)));
     return groups;

@@ -41,12 +41,14 @@ std::vector<std::uint64_t> read_entry(std::string_view entry, const Read& read) 
     return values;
 }
 
-std::vector<std::uint64_t> read_list(std::string_view text, const Read& read, const std::function<std::string(std::string_view)>& refusal) {
+std::vector<std::uint64_t> read_list(std::string_view text, Repeated repeated, const Read& read,
+                                     const std::function<std::string(std::string_view)>& refusal) {
     std::vector<std::uint64_t> all;
     for (const auto entry : entries(text)) {
         const auto values = read_entry(entry, read);
         if (values.empty()) throw Error(ErrorCode::invalid_argument, refusal(entry));
-        all.insert(all.end(), values.begin(), values.end());
+        for (const std::uint64_t value : values)
+            if (repeated == Repeated::kept || std::find(all.begin(), all.end(), value) == all.end()) all.push_back(value);
     }
     return all;
 }
@@ -64,7 +66,7 @@ std::vector<std::string_view> entries(std::string_view text) {
     return parts;
 }
 
-std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option) {
+std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option, Repeated repeated) {
     const auto read = [](std::string_view entry) -> std::optional<std::uint64_t> {
         try {
             return parse_bytes(entry);
@@ -72,7 +74,7 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view o
             return std::nullopt;
         }
     };
-    return read_list(text, read, [&](std::string_view entry) {
+    return read_list(text, repeated, read, [&](std::string_view entry) {
         return fmt::format(
             "{}: unknown size {}; allowed: bytes as whole numbers with or without Ki, Mi, Gi, Ti, k, M, G, T, and ranges from 1 on "
             "upwards, which double (8..8Mi) or grow by a factor (8..8Mi:x4), separated by commas",
@@ -80,12 +82,13 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view o
     });
 }
 
-std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high) {
+std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high,
+                                        Repeated repeated) {
     const auto read = [&](std::string_view entry) -> std::optional<std::uint64_t> {
         const auto value = number_of_text<std::uint64_t>(entry);
         return value && *value >= low && *value <= high ? value : std::nullopt;
     };
-    return read_list(text, read, [&](std::string_view entry) {
+    return read_list(text, repeated, read, [&](std::string_view entry) {
         return fmt::format(
             "{} {}; allowed: whole numbers from {} to {}, and ranges from 1 on upwards, which double (2..64) or grow by "
             "a factor (2..64:x4), separated by commas",

@@ -24,14 +24,19 @@ std::vector<std::string_view> entries(std::string_view text);
 inline constexpr const char* kSizeList = "separated by commas; 8..8Mi: from 8 to 8Mi by doubling, 8..8Mi:x4: by multiplying by 4";
 inline constexpr const char* kCountList = "separated by commas; 2..64: from 2 to 64 by doubling, 2..64:x4: by multiplying by 4";
 
+/// What becomes of a number that a list has twice. Things that are measured are kept once. A list of one number for each rank or group
+/// keeps all.
+enum class Repeated { once, kept };
+
 /// Converts "8,64Ki,8Mi" to bytes, in the given order. An entry may be a range, "8..8Mi" or "8..8Mi:x4": its first size, and then each
 /// size multiplied by 2, or by the factor, up to its last size. Throws Error{invalid_argument} with one line that names the option and the
 /// entry.
-std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option);
+std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view option, Repeated repeated = Repeated::once);
 
 /// Converts "2,4,8" to whole numbers from `low` to `high`. An entry may be a range as in parse_sizes(). Throws Error{invalid_argument} with
 /// one line that names the option, the entry and the allowed numbers.
-std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high);
+std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view option, std::uint64_t low, std::uint64_t high,
+                                        Repeated repeated = Repeated::once);
 
 /// Parses one such number, which `what` names in the error. Throws the same errors.
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);

@@ -47,7 +47,7 @@ std::vector<GroupCase> cases_of(const Words& words) {
                                                   : "--settings",
                                     words.groups ? "--groups" : "--blocks"));
         const auto groups = parse_groups(words.groups.value_or(kGroups));
-        const auto blocks = parse_sizes(words.blocks.value_or(kBlocks), "--blocks");
+        const auto blocks = parse_sizes(words.blocks.value_or(kBlocks), "--blocks", Repeated::kept);
         if (blocks.size() != 2)
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--blocks {}; allowed: two sizes, such as 1Mi,64Ki", quote(*words.blocks)));

@@ -181,7 +181,7 @@ std::vector<Problem> problems_of(const Words& words) {
         if (words.rho != std::to_string(kDefaultRho) || (words.seed != "1" && !words.late))
             throw Error(ErrorCode::invalid_argument,
                         "--sizes with numbers draws no sizes; leave out --rho, and --seed if there is no --late");
-        problems.push_back({.name = "given", .sizes = parse_sizes(sizes, "--sizes"), .costs = costs});
+        problems.push_back({.name = "given", .sizes = parse_sizes(sizes, "--sizes", Repeated::kept), .costs = costs});
         return problems;
     }
     const auto ranks = static_cast<int>(parse_count(words.ranks.value_or("2000"), "--ranks", 1, kMostRanks));

@@ -4,6 +4,7 @@
 #include <functional>
 #include <rollcall/error.hpp>
 
+#include "bench/cases/intergroup_cases.hpp"
 #include "bench/cases/lists.hpp"
 
 #include "tests/unit/bench/bench.hpp"
@@ -64,6 +65,16 @@ TEST(BenchLists, Counts) {
     EXPECT_EQ(parse_counts("2,4,8", "ranks", 1, 64), (std::vector<std::uint64_t>{2, 4, 8}));
     for (const char* text : {"", "0", "65", "2,x", "2.5", "99999999999999999999"})
         EXPECT_TRUE(mentions(refusal([&] { parse_counts(text, "ranks", 1, 64); }), "whole numbers from 1 to 64")) << text;
+}
+
+// What is measured twice would count twice.
+TEST(BenchLists, NumbersThatComeAgainAreKeptOnce) {
+    using Numbers = std::vector<std::uint64_t>;
+    EXPECT_EQ(parse_sizes("8,8..64:x8,1Ki,8,1024", "--bytes"), (Numbers{8, 64, 1024}));
+    EXPECT_EQ(parse_counts("4,4,2..8", "--ranks", 1, 64), (Numbers{4, 2, 8}));
+    EXPECT_EQ(parse_sizes("5,5", "--sizes", Repeated::kept), (Numbers{5, 5})) << "one for each rank";
+    EXPECT_EQ(parse_counts("8,8", "--groups", 1, 64, Repeated::kept), (Numbers{8, 8}));
+    EXPECT_EQ(groups_of("8,8", 16), (Numbers{8, 8}));
 }
 
 TEST(BenchLists, Names) {

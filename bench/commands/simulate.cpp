@@ -64,10 +64,12 @@ struct Plan {
 };
 
 std::vector<bool> parse_decouple(const std::string& text) {
-    if (text == "no") return {false};
-    if (text == "auto") return {true};
-    if (text == kBothWays) return {false, true};
-    throw Error(ErrorCode::invalid_argument, fmt::format("--decouple {}; allowed: no, auto, or {}", quote(text), kBothWays));
+    const Choice ways[] = {{.name = "no"}, {.name = "auto"}};
+    const std::vector<std::string> chosen = parse_names(text, "way to decouple", ways);
+    std::vector<bool> decouple;  // in this order, because a row of `auto` is left out where it is the same as that of `no`
+    for (const bool way : {false, true})
+        if (std::ranges::count(chosen, way ? "auto" : "no") > 0) decouple.push_back(way);
+    return decouple;
 }
 
 Plan plan_of(const Words& words, OperationKind operation, int ranks) {

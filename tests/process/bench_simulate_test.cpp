@@ -264,5 +264,13 @@ TEST_F(BenchCommand, TheTablesOfTreesArePrintedBesideOurs) {
     EXPECT_EQ(better, 2) << "the paper's linear trees of random and bucket with a root of their own, without copies, are not the best ones";
 }
 
+TEST_F(BenchCommand, SimulatedWaysToDecoupleMayHaveAnyOrder) {
+    const std::string words = "simulate gather --ranks 4 --bytes 8Ki --iterations 1 --format csv --decouple ";
+    const Ended usual = run(words + "no,auto"), other = run(words + "auto,no");
+    ASSERT_EQ(usual.code, 0) << usual.error;
+    EXPECT_EQ(other.out, usual.out) << other.error;
+    expect_refused(words + "yes", {"unknown way to decouple 'yes'", "no, auto"});
+}
+
 }  // namespace
 }  // namespace rollcall::test

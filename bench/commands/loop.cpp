@@ -41,7 +41,7 @@ struct Words : RoundWords {
     std::string bytes = "64Ki";
     std::string compute = "uniform:0..10ms";
     std::string how = "sleep";
-    std::string decouple, algorithms;  ///< Empty: kBothWays and "auto", or what a running job has.
+    std::string decouple, algorithms;  ///< Empty: kBothWays and what the settings say, or what a running job has.
     std::vector<std::string> peers;
     std::string plot;
 };
@@ -276,14 +276,15 @@ std::string algorithm_of_job(const Plan& plan) {
 }
 
 /// The ways of Rollcall that are compared. In a job that is already running: its own.
-std::vector<Variant> ways_of(const Plan& plan) {
+/// Without --algorithm, jobs follow the settings.
+std::vector<Variant> ways_of(const Plan& plan, bool names_algorithms) {
     if (inside_job()) return {{way_name(algorithm_of_job(plan), Settings::from_environment().decouple)}};
     std::vector<Variant> ways;
-    for (const std::string& algorithm : plan.algorithms)
+    for (const std::string& algorithm : names_algorithms ? plan.algorithms : std::vector{algorithm_of_job(plan)})
         for (const std::string& decouple : plan.decouple) {
             ways.push_back({way_name(algorithm, decouple), {"ROLLCALL_DECOUPLE=" + decouple}});
             for (const OperationName& row : kOperationNames)
-                if (algorithm != "auto" && std::count(plan.operations.begin(), plan.operations.end(), row.name) > 0)
+                if (names_algorithms && std::count(plan.operations.begin(), plan.operations.end(), row.name) > 0)
                     ways.back().environment.push_back(fmt::format("{}={}", row.setting, algorithm));
         }
     return ways;
@@ -294,7 +295,7 @@ int run(const Words& words) {
     const Plan plan = plan_of(words, start.ranks);
     refuse_other_settings(words.inherited, "--decouple", words.decouple, plan.decouple, Settings::from_environment().decouple);
     refuse_other_settings(words.inherited, "--algorithm", words.algorithms, plan.algorithms, algorithm_of_job(plan));
-    const std::vector<Variant> ways = ways_of(plan);
+    const std::vector<Variant> ways = ways_of(plan, !words.algorithms.empty());
     if (!plan.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
     if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
         throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
@@ -368,7 +369,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->add_option("--algorithm", words->algorithms,
                      "Algorithms that all of the operations have, separated by commas; each is a job in each round")
         ->type_name("NAMES")
-        ->default_str(kAutomatic);
+        ->default_str("that of the settings");
     command->add_option("--decouple", words->decouple, "Values of ROLLCALL_DECOUPLE, separated by commas; each is a job in each round")
         ->type_name("auto,no")
         ->default_str(kBothWays);

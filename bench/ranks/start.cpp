@@ -41,6 +41,7 @@ constexpr const char* kSamplesOption = "--inherited-samples";
 constexpr const char* kTerminalFileOption = "--inherited-terminal-file";
 constexpr const char* kSamplesFileOption = "--inherited-samples-file";
 constexpr const char* kOnClusterOption = "--on-cluster";
+constexpr const char* kEnvironmentOption = "--inherited-environment";
 constexpr const char* kNoRate = "none";
 
 /// The arguments of this process, without its own name.
@@ -59,9 +60,12 @@ int start(const Start& start, const std::vector<std::string>& environment, const
     application.argv = {std::filesystem::read_symlink("/proc/self/exe").string()};
     for (const auto& word : own_words()) application.argv.push_back(word);
     application.argv.insert(application.argv.end(), more.begin(), more.end());
+    application.argv.emplace_back(kEnvironmentOption);
     launcher::LaunchOptions options;
     options.applications.push_back(std::move(application));
-    options.environment = environment;
+    // The last assignment of a name counts. What a job is started for is not changed by --env.
+    options.environment = start.environment;
+    options.environment.insert(options.environment.end(), environment.begin(), environment.end());
     // Rank 0 prints, but its standard output is no terminal.
     options.environment.push_back(fmt::format("COLUMNS={}", output::screen_columns()));
     options.timeout = start.timeout;
@@ -167,6 +171,7 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
         ->type_name("RATE")
         ->default_str(kNoRate);
     command.add_flag(kOnClusterOption, words.on_cluster)->group("");
+    command.add_flag(kEnvironmentOption, words.has_environment)->group("");
 }
 
 namespace {
@@ -216,8 +221,9 @@ std::vector<Start> checked_starts(const StartWords& words, int default_ranks, in
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos)
             throw Error(ErrorCode::invalid_argument, fmt::format("--env {}; allowed: NAME=VALUE", quote(assignment)));
-        ::setenv(assignment.substr(0, equals).c_str(), assignment.substr(equals + 1).c_str(), 1);
+        if (!words.has_environment) ::setenv(assignment.substr(0, equals).c_str(), assignment.substr(equals + 1).c_str(), 1);
     }
+    start.environment = words.environment;
     if (!words.timeout.empty()) {
         const Nanoseconds time = parse_duration(words.timeout);
         if (time <= 0)

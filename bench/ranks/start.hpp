@@ -55,6 +55,8 @@ struct StartWords {
     std::string timeout;
     std::string cluster, rate;
     bool on_cluster = false;  ///< A hidden option: this process is a rank on the requested cluster.
+    bool has_environment =
+        false;  ///< A hidden option: this process was started with the variables of --env, or with others in their place.
 };
 /// Adds --ranks, --env, --timeout, --cluster and --rate.
 void add_start_options(usage::Command& command, StartWords& words, int default_ranks);
@@ -62,11 +64,13 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
 struct Start {
     int ranks = 0;
     Timeout timeout = kForever;
+    std::vector<std::string> environment = {};           ///< K=V: that of --env.
     std::shared_ptr<EmulatedCluster> cluster = nullptr;  ///< The hosts of the ranks, made with the first job. Null: this host.
 };
-/// Checks the options. Sets the variables of --env in this process, from which the ranks inherit them, and checks the settings. Inside a
-/// job, --ranks must be absent or equal to the size of the job. Throws Error{invalid_argument} or Error{invalid_setting}. Returns one start
-/// for each number of ranks. All of them use the same emulated hosts.
+/// Checks the options. Sets the variables of --env in this process, and checks the settings. The jobs that are started get these variables,
+/// too. A variable that a job is to have with another value, such as one of two that are compared, keeps that value. Inside a job, --ranks
+/// must be absent or equal to the size of the job. Throws Error{invalid_argument} or Error{invalid_setting}. Returns one start for each
+/// number of ranks. All of them use the same emulated hosts.
 std::vector<Start> checked_starts(const StartWords& words, int default_ranks, int fewest_ranks);
 /// The same where --ranks is one number.
 Start checked(const StartWords& words, int default_ranks, int fewest_ranks);

@@ -111,6 +111,40 @@ TEST_F(BenchCommand, SettingsOfARunningJobCannotBeChanged) {
     }
 }
 
+// The variants of a benchmark are what it says, also if --env names their variables.
+TEST_F(BenchCommand, VariablesOfTheUserDoNotChangeWhatIsCompared) {
+    const Ended blocking =
+        run("bench gather --ranks 2 --bytes 8 --algorithm linear --iterations 1 --timeout 100s --format json --landing on,off"
+            " --env ROLLCALL_LANDING_BYTES=8Mi");
+    ASSERT_EQ(blocking.code, 0) << blocking.error;
+    const Lines lines = lines_of(blocking.out);
+    ASSERT_EQ(lines.size(), 2u) << blocking.out;
+    EXPECT_EQ(Json::parse(lines[0])["model"], "nonblocking");
+    EXPECT_EQ(Json::parse(lines[1])["model"], "blocking");
+    const Ended shm = run("bench pingpong --iterations 1 --rounds 1 --timeout 100s --format json --transport shm --env UCX_TLS=tcp,self");
+    ASSERT_EQ(shm.code, 0) << shm.error;
+    EXPECT_EQ(Json::parse(shm.out)["transport"], "ucx:posix,self");
+    // A job that the user has started has its own environment, which --env changes.
+    const Ended in_job =
+        run("run -n 2 " ROLLCALL_COMMAND " bench gather --bytes 8 --iterations 1 --format json --env ROLLCALL_LANDING_BYTES=0",
+            "ROLLCALL_LANDING_BYTES=8Mi");
+    ASSERT_EQ(in_job.code, 0) << in_job.error;
+    EXPECT_EQ(Json::parse(lines_of(in_job.out).at(0))["model"], "blocking");
+}
+
+// The setting that names no algorithm shows what is set: a job refuses it.
+TEST_F(BenchCommand, TheLoopFollowsTheSettingsOnlyWhereItIsToldNoAlgorithm) {
+    const std::string loop =
+        "bench loop --operation gather --compute balanced --iterations 1 --rounds 1 --bytes 8 --ranks 2 --timeout 100s --format json"
+        " --decouple no";
+    const Ended as_set = run(loop, "ROLLCALL_GATHER=binomial");
+    ASSERT_EQ(as_set.code, 0) << as_set.error;
+    EXPECT_EQ(Json::parse(as_set.out)["algorithm"], "binomial, coupled");
+    const Ended asked = run(loop + " --algorithm auto", "ROLLCALL_GATHER=nonsense");
+    ASSERT_EQ(asked.code, 0) << asked.error;
+    EXPECT_EQ(Json::parse(asked.out)["algorithm"], "coupled");
+}
+
 // Words that mean the same algorithm in only some of the operations are not names of it.
 TEST_F(BenchCommand, TheLoopTakesAliasesThatAllOfItsOperationsHave) {
     expect_refused("bench loop --operation broadcast,gather --algorithm lin", {"unknown algorithm 'lin'; allowed: all, auto, linear, "});

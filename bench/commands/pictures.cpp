@@ -92,7 +92,7 @@ GanttChart gantt_of(const Measured& measured, const CallSample& call) {
                             .transfers = {}};
         // A root that receives nothing waits only for its own sends. For a leaf, the time when its send began is not known.
         if (is_root && to_root)
-            row.transfers = transfers_to_root(call, r, measured.setup.message_time, in_first_group(measured));
+            row.transfers = transfers_to_root(call, r, message_time_of(call, measured.setup), in_first_group(measured));
         else if (has_data)
             row.transfers.push_back({call.first_data[r], row.exit});
         else if (is_root)

@@ -109,7 +109,10 @@ void append(std::vector<RawCell>& all, const std::vector<RawCell>& more) {
             all.push_back(cell);
             continue;
         }
-        known->samples.insert(known->samples.end(), cell.samples.begin(), cell.samples.end());
+        for (CallSample sample : cell.samples) {
+            sample.message_time = message_time_of(sample, cell.setup);
+            known->samples.push_back(std::move(sample));
+        }
         known->identity.iterations = known->samples.size();
     }
 }

@@ -142,7 +142,8 @@ Metric metric(std::string name, Unit unit, std::span<const double> samples, bool
 
 Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples) {
     std::vector<Metrics> calls;
-    std::vector<double> largest_errors, rms_errors;
+    std::vector<double> largest_errors, rms_errors, message_times;
+    CallSetup own = setup;
     for (const CallSample& sample : samples) {
         const auto ranks = static_cast<std::size_t>(std::max(identity.ranks, 0));
         if (sample.asked.size() != ranks || sample.arrivals.size() != ranks || sample.exits.size() != ranks)
@@ -150,7 +151,9 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
                         fmt::format("iteration {} of {} {} has {} delays, {} arrivals and {} exits, but there are {} ranks",
                                     sample.iteration, identity.operation, identity.algorithm, sample.asked.size(), sample.arrivals.size(),
                                     sample.exits.size(), identity.ranks));
-        calls.push_back(measure(sample.arrivals, sample.exits, setup));
+        own.message_time = message_time_of(sample, setup);
+        message_times.push_back(static_cast<double>(own.message_time) / 1e9);
+        calls.push_back(measure(sample.arrivals, sample.exits, own));
         const PatternError error = pattern_error(sample.asked, sample.arrivals, sample.start);
         largest_errors.push_back(error.maximum);
         rms_errors.push_back(error.rms);
@@ -168,8 +171,7 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
     const auto after_ratio = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& m) { return !m.in_table; });
     cell.metrics.insert(after_ratio, metric("pattern_error", Unit::seconds, largest_errors));
     cell.metrics.push_back(metric("pattern_error_rms", Unit::seconds, rms_errors, false));
-    const double message_time = static_cast<double>(setup.message_time) / 1e9;
-    cell.metrics.push_back({"message_time", Unit::seconds, {message_time, message_time, message_time}, false});
+    cell.metrics.push_back(metric("message_time", Unit::seconds, message_times, false));
     cell.notes.emplace_back("model", name(setup.model));
     if (!setup.landing.empty()) cell.notes.emplace_back("landing", setup.landing);
     return cell;

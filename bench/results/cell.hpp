@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <limits>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -65,13 +66,19 @@ struct CallSample {
     /// For each rank: when its first data of another rank came, and when it last predicted to arrive; or kNoTime. Empty: no rank has such a
     /// time.
     std::vector<Nanoseconds> first_data = {}, predicted = {};
+    /// T in the job of this call. Empty: that of the cell. Each job measures T, and several jobs may measure a cell.
+    std::optional<Nanoseconds> message_time = {};
 
     bool operator==(const CallSample&) const = default;
 };
+inline Nanoseconds message_time_of(const CallSample& call, const CallSetup& setup) {
+    return call.message_time.value_or(setup.message_time);
+}
 
 /// Makes the cell of a collective. It contains the medians, over all calls, of run_time, mean_elapsed, worst_elapsed, last_delay, spread,
 /// imbalance_factor, performance_ratio, and pattern_error (the largest one of each call), and the mean of mean_elapsed over all calls
-/// (`elapsed`). In CSV and JSON it also contains mean_deviation, average_imbalance_factor, lower_bound, pattern_error_rms and message_time.
+/// (`elapsed`). In CSV and JSON it also contains mean_deviation, average_imbalance_factor, lower_bound, pattern_error_rms and message_time
+/// (the median of the calls' T).
 /// The model is a note, and so is the landing, if there are several. The bound, and with it the ratio, is defined only for broadcasts.
 /// `iterations` becomes the number of samples. Throws Error{invalid_argument} if there are no samples, or if one does not have a time for
 /// each of identity.ranks ranks.

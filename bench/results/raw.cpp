@@ -67,10 +67,10 @@ void RawWriter::append(const CellIdentity& identity, const CallSetup& setup, con
     if (identity.ranks < 1 || sample.asked.size() != ranks || sample.arrivals.size() != ranks || sample.exits.size() != ranks)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("a raw sample needs a delay, an arrival and an exit for each of {} ranks", identity.ranks));
-    const std::string cell =
-        csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
-                  std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations), std::to_string(setup.root),
-                  std::string(name(setup.model)), setup.landing, setup.sizes, setup.groups, std::to_string(setup.message_time)});
+    const std::string cell = csv_line({identity.operation, identity.algorithm, identity.transport, std::to_string(identity.ranks),
+                                       std::to_string(identity.bytes), identity.pattern, std::to_string(identity.iterations),
+                                       std::to_string(setup.root), std::string(name(setup.model)), setup.landing, setup.sizes, setup.groups,
+                                       std::to_string(message_time_of(sample, setup))});
     for (std::size_t rank = 0; rank < ranks; ++rank)
         file_ << cell
               << fmt::format(",{},{},{},{},{},{},{}\n", sample.iteration, rank, sample.asked[rank], sample.arrivals[rank] - sample.start,

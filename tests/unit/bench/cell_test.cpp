@@ -47,6 +47,18 @@ std::string printed(Format format, const std::vector<Cell>& cells, std::size_t c
     return out.str();
 }
 
+// Jobs of several rounds measure T anew.
+TEST(BenchCell, EachCallHasTheMessageTimeOfItsJob) {
+    std::vector<CallSample> samples = {call(0, 0), call(1, 0), call(2, 0)};
+    samples[1].message_time = samples[2].message_time = 2 * kMillisecond;
+    const Cell cell = collective_cell(kIdentity, kSetup, samples);
+    const auto value = [&](const char* name) {
+        return std::ranges::find_if(cell.metrics, [&](const Metric& one) { return one.name == name; })->value;
+    };
+    EXPECT_EQ(value("imbalance_factor"), (Estimate{5, 5, 10})) << "10 ms in units of 2 ms, and of 1 ms in the first job";
+    EXPECT_EQ(value("message_time"), (Estimate{2e-3, 1e-3, 2e-3}));
+}
+
 TEST(BenchCell, TheBoundIsOfBroadcastsOnly) {
     CellIdentity identity = kIdentity;
     identity.operation = "gather";

@@ -39,11 +39,12 @@ double GroupCase::expected_improvement() const {
     return 1 + 3 * both / std::max(static_cast<double>(most_received()), 1.0);
 }
 
-std::vector<std::string> parse_intergroup_algorithms(std::string_view names, bool on_one_node) {
+std::vector<std::string> parse_intergroup_algorithms(std::string_view names, bool are_real) {
     std::vector<Choice> choices;
     for (const auto& entry : collectives::operation(runtime::OperationKind::intergroup_allgather).algorithms)
-        if (on_one_node || collectives::kUsual.contains(entry.needs))
+        if (are_real || collectives::kUsual.contains(entry.needs))
             choices.push_back({.name = std::string(entry.name), .aliases = {entry.aliases.begin(), entry.aliases.end()}});
+    if (are_real) choices.push_back({.name = std::string(kIntergroupAutomatic), .in_all = false});
     return parse_names(names, "algorithm", choices);
 }
 

@@ -30,9 +30,12 @@ struct GroupCase {
 /// The algorithm with which the paper compares its own: MPICH's.
 inline constexpr std::string_view kIntergroupBaseline = "root_gathering_sequential";
 
-/// The algorithms of this list of names or aliases. Only those that need none but these conditions are allowed. Throws
-/// Error{invalid_argument}.
-std::vector<std::string> parse_intergroup_algorithms(std::string_view names, bool on_one_node);
+/// What a program gets that names no algorithm.
+inline constexpr std::string_view kIntergroupAutomatic = "auto";
+
+/// The algorithms of this list of names or aliases. Real ranks may be on one node, and may call without a name (`auto`, which `all` does
+/// not contain); simulated ones have a host each. Throws Error{invalid_argument}.
+std::vector<std::string> parse_intergroup_algorithms(std::string_view names, bool are_real);
 
 /// The settings of this list, or `all`, for each number of ranks and each mean block. `own_sizes`: only those of blocks of different sizes,
 /// or only the others. Throws Error{invalid_argument}.

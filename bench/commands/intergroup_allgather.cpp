@@ -28,6 +28,7 @@
 #include "bench/ranks/operands.hpp"
 #include "bench/ranks/rounds.hpp"
 #include "bench/results/statistics.hpp"
+#include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "support/usage.hpp"
 
@@ -98,7 +99,8 @@ class Runner {
         each_block([&](std::uint64_t member, std::span<std::byte> block) { poison(block, key_of({key, !is_first_, member})); });
         const Nanoseconds start = job_.local_time_at(common_start(job_));
         wait_until(start + delays[static_cast<std::size_t>(world_.rank())], Compute::sleep);
-        call({.algorithm = algorithm, .segment_bytes = {}, .timeout = {}});
+        // Programs that want `auto` give no name. Then the setting must not name another algorithm.
+        call({.algorithm = algorithm == kIntergroupAutomatic && auto_is_set_ ? "" : algorithm, .segment_bytes = {}, .timeout = {}});
         auto longest = static_cast<double>(monotonic_now() - start - *std::min_element(delays.begin(), delays.end()));
         world_.allreduce(longest, maximum);
         each_block([&](std::uint64_t member, std::span<std::byte> block) {
@@ -130,6 +132,9 @@ class Runner {
     const std::vector<std::uint64_t>&own_, &others_;
     Intercommunicator between_;
     std::vector<std::byte> block_, all_;
+    const bool auto_is_set_ =
+        Settings::from_environment().algorithms[static_cast<std::size_t>(runtime::OperationKind::intergroup_allgather)] ==
+        kIntergroupAutomatic;
 };
 
 /// The algorithms take turns, in another order in each iteration, which is the same on all ranks.
@@ -182,8 +187,13 @@ Contest contest_of(const Words& words, int ranks) {
                     .leaves_out_impossible = words.algorithms == "all",
                     .iterations = words.iterations,
                     .peers = parse_peers(words.peers)};
-    if (std::find(contest.algorithms.begin(), contest.algorithms.end(), kIntergroupBaseline) == contest.algorithms.end())
-        contest.algorithms.emplace_back(kIntergroupBaseline);
+    const auto require = [&](std::string_view algorithm) {
+        if (std::find(contest.algorithms.begin(), contest.algorithms.end(), algorithm) == contest.algorithms.end())
+            contest.algorithms.emplace_back(algorithm);
+    };
+    require(kIntergroupBaseline);
+    // A library chooses by itself, so it is compared with what Rollcall chooses.
+    if (!contest.peers.empty()) require(kIntergroupAutomatic);
     const auto all = static_cast<std::uint64_t>(ranks);
     const std::vector<std::uint64_t> groups = groups_of(words.groups, ranks);
     const std::vector<Pattern> patterns = patterns_of(words, ranks);
@@ -260,7 +270,7 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
         const GroupCase& what = contest.cases[number];
         const Rounds baseline = rounds_of(rounds, contest.key(number, std::string(kIntergroupBaseline)));
         const auto add = [&](const std::string& who, const std::string& transport, const Rounds& times, Metric expected,
-                             std::optional<Metric> ratio) {
+                             const std::vector<Metric>& beside_peers) {
             Cell cell = plain_cell({.operation = operation,
                                     .algorithm = who,
                                     .transport = transport,
@@ -270,11 +280,13 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
                                    together(times));
             cell.metrics.push_back(metric("improvement", Unit::ratio, ratios(baseline, times)));
             cell.metrics.push_back(std::move(expected));
-            if (ratio) cell.metrics.push_back(*std::move(ratio));
+            cell.metrics.insert(cell.metrics.end(), beside_peers.begin(), beside_peers.end());
             if (!what.setting.empty()) cell.notes.emplace_back("setting", what.setting);
             cell.notes.emplace_back("groups", fmt::format("{}+{}", what.first.size(), what.second.size()));
             printer.add(cell);
         };
+        std::vector<Metric> of_peers_only;
+        if (!contest.peers.empty()) of_peers_only = {undefined("rollcall_ratio", Unit::ratio), undefined("fastest_ratio", Unit::ratio)};
         std::optional<Rounds> fastest;
         for (const std::string& algorithm : contest.algorithms) {
             const std::string key = contest.key(number, algorithm);
@@ -286,14 +298,16 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
                 algorithm == "full_duplex" && contest.patterns[number].describe() == Pattern().describe()
                     ? Metric{"expected", Unit::ratio, {improvement, improvement, improvement}}
                     : undefined("expected", Unit::ratio),
-                contest.peers.empty() ? std::nullopt : std::optional(undefined("rollcall_ratio", Unit::ratio)));
+                of_peers_only);
         }
         for (const Peer* peer : contest.peers) {
             std::vector<Samples> measured = theirs.at(peer->name);
             keep_complete(measured, rounds.size());
             const Rounds times = rounds_of(measured, contest.key(number, peer->name));
+            const Rounds ours = rounds_of(rounds, contest.key(number, std::string(kIntergroupAutomatic)));
             add(peer->name, measured.front().transport, times, undefined("expected", Unit::ratio),
-                metric("rollcall_ratio", Unit::ratio, ratios(*fastest, times)));
+                {metric("rollcall_ratio", Unit::ratio, ratios(ours, times)),
+                 metric("fastest_ratio", Unit::ratio, ratios(*fastest, times))});
         }
     }
 }
@@ -339,7 +353,9 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
                      "again (default: balanced)")
         ->type_name("PATTERNS")
         ->one_word_each_time();
-    command->add_option("--algorithm", words->algorithms, "Algorithms by name or alias, separated by commas; or all")
+    command
+        ->add_option("--algorithm", words->algorithms,
+                     "Algorithms by name or alias, separated by commas; or all; and auto, which is also measured with --peer")
         ->type_name("NAMES")
         ->capture_default_str();
     command->add_flag("--paper", words->paper,
@@ -353,7 +369,8 @@ allgather and allgatherv" (2019). The first ranks are the first group{}.
   run_time        from the first arrival until the last rank has the blocks of the other group; every byte is checked
   improvement     run_time of root_gathering_sequential, which MPI libraries use, divided by this run_time, round by round
   expected        the improvement that equation (5) gives for long blocks between hosts, if all ranks arrive at once
-  rollcall_ratio  in the row of an MPI library: run_time of the fastest algorithm above it, divided by that of the library
+  rollcall_ratio  in the row of an MPI library: run_time of auto, divided by that of the library, round by round
+  fastest_ratio   the same for the algorithm above it that was the fastest in these very calls
 `rollcall simulate intergroup_allgather --help` explains the settings.)",
                                 own_sizes ? ". Blocks have 1, 2, 3, ... units" : ""));
     command->callback([words, &exit_code] { exit_code = run(*words); });

@@ -210,14 +210,15 @@ TEST_F(BenchPeers, TheyAlsoGatherBetweenTwoGroups) {
             run("bench " + words + " --algorithm full_duplex --iterations 2 --rounds 2 --timeout 100s --format json" + option());
         ASSERT_EQ(ended.code, 0) << ended.error;
         const Lines lines = lines_of(ended.out);
-        const std::size_t rows = 2 + peers_.size();
+        const std::size_t rows = 3 + peers_.size();
         ASSERT_EQ(lines.size(), cases * rows) << ended.out;
         for (std::size_t i = 0; i < lines.size(); ++i) {
             SCOPED_TRACE(lines[i]);
             const Json cell = Json::parse(lines[i]);
             expect_cell(cell, operation, false);
-            const bool is_theirs = i % rows > 1;
-            EXPECT_EQ(cell["algorithm"], i % rows == 0 ? "full_duplex" : is_theirs ? peers_[i % rows - 2] : "root_gathering_sequential");
+            const bool is_theirs = i % rows > 2;
+            const char* const ours[] = {"full_duplex", "root_gathering_sequential", "auto"};
+            EXPECT_EQ(cell["algorithm"], is_theirs ? peers_[i % rows - 3] : ours[i % rows]);
             EXPECT_EQ(cell["groups"], groups);
             EXPECT_EQ(cell["iterations"], 4) << "of both rounds, without the calls that warm up";
             EXPECT_GT(cell["improvement"]["median"], 0.0);
@@ -227,6 +228,7 @@ TEST_F(BenchPeers, TheyAlsoGatherBetweenTwoGroups) {
                 EXPECT_GE(cell["run_time"]["low"], 30e-3) << "the peer has the delays, too";
             }
             EXPECT_EQ(cell["rollcall_ratio"]["median"].is_null(), !is_theirs);
+            EXPECT_EQ(cell["fastest_ratio"]["median"].is_null(), !is_theirs);
         }
     }
 }

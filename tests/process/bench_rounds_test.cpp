@@ -255,6 +255,11 @@ TEST_F(BenchCommand, AllgathersBetweenGroupsAreComparedWithRootGathering) {
         }
     }
 
+    const Ended chosen = run("bench intergroup_allgather --ranks 2 --bytes 8 --algorithm auto" + quick);
+    ASSERT_EQ(chosen.code, 0) << chosen.error;
+    ASSERT_EQ(lines_of(chosen.out).size(), 2u) << chosen.out;
+    EXPECT_EQ(Json::parse(lines_of(chosen.out)[0])["algorithm"], "auto");
+
     const Ended paper = run("bench intergroup_allgatherv --paper --ranks 4 --bytes 1000 --algorithm full_duplex" + quick);
     ASSERT_EQ(paper.code, 0) << paper.error;
     std::vector<std::string> rows;

@@ -12,6 +12,8 @@
 #include "bench/ranks/companion.hpp"
 #include "bench/ranks/start.hpp"
 #include "foundation/units.hpp"
+#include "launcher/binding.hpp"
+#include "runtime/topology/binding.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -20,6 +22,8 @@ namespace {
 using PeerWords = std::vector<std::string>;
 
 constexpr const char* kOpenMpi = "openmpi";
+/// Read by the library that is loaded before MPICH (yield.c).
+constexpr const char* kPeerYield = "ROLLCALL_PEER_YIELD";
 
 /// A peer may be this many times slower than Rollcall, and need this long to start, before it is taken to hang.
 constexpr int kSlower = 10;
@@ -49,12 +53,22 @@ PeerWords on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks
     return {"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list};
 }
 
+/// The words of hydra that give each rank the cores that Rollcall's rank has. None where Rollcall's ranks are not bound.
+PeerWords binding_of(int ranks) {
+    const launcher::Machine machine = launcher::load_cores(runtime::cpus_of());
+    std::vector<std::string> parts;
+    for (const std::vector<int>& cpus : launcher::bind_ranks(machine, ranks, launcher::MapBy::slot, launcher::BindTo::automatic))
+        if (!cpus.empty()) parts.push_back(fmt::format("{}", fmt::join(cpus, "+")));
+    return parts.empty() ? PeerWords{} : PeerWords{"-bind-to", fmt::format("user:{}", fmt::join(parts, ","))};
+}
+
 }  // namespace
 
 const std::vector<Peer>& peers() {
     static const std::vector<Peer> all = {
         // mpi_yield_when_idle: `ompi_info --param mpi all --level 9` says what it does, and that mpirun sets it by itself where a host has
-        // more ranks than slots. An emulated host does not know of the ranks on other hosts, so it is always set where CPUs are shared.
+        // more ranks than slots. An emulated host does not know of the ranks on other hosts, so it is set wherever CPUs are shared.
+        // mpirun binds by default: up to two ranks to a core each, more ranks to a socket each.
         {.name = kOpenMpi,
          .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"},
          .yielding = {"--mca", "mpi_yield_when_idle", "1"},
@@ -66,7 +80,8 @@ const std::vector<Peer>& peers() {
          .launcher = {"mpiexec.hydra"},
          .yielding = {},
          .preload = "librollcall-peer-yield.so",
-         .packages = "mpich libmpich-dev"},
+         .packages = "mpich libmpich-dev",
+         .must_be_told_to_bind = true},
     };
     return all;
 }
@@ -98,10 +113,13 @@ std::string peer_program(const Peer& peer, const std::string& program) {
 std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program,
                                       const EmulatedCluster* cluster) {
     PeerWords words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;
-    const bool shares_cpus = cluster != nullptr || share_cpus(ranks);
+    // All emulated hosts have the CPUs of this one. Rollcall's ranks yield in the same case.
+    const bool shares_cpus = share_cpus(ranks);
     if (shares_cpus) add(words, peer.yielding);
+    if (peer.must_be_told_to_bind && cluster == nullptr) add(words, binding_of(ranks));
     add(words, {"-n", std::to_string(ranks)});
-    if (shares_cpus && !peer.preload.empty()) add(words, {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload)});
+    if ((shares_cpus || cluster != nullptr) && !peer.preload.empty())
+        add(words, {"-genv", "LD_PRELOAD", peer_file(peer, peer.preload), "-genv", kPeerYield, shares_cpus ? "yes" : "no"});
     add(words, program);
     return cluster != nullptr ? cluster->at_head(words) : words;
 }

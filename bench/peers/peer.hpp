@@ -20,10 +20,11 @@ struct Peer {
     std::string name;                   ///< For example "openmpi".
     std::vector<std::string> launcher;  ///< The command that starts ranks on this host.
     /// Where ranks share CPUs, they must yield while they poll: more words of that command, or a library beside the program that is loaded
-    /// before it. Either may be empty.
+    /// before it. Either may be empty. On a cluster the library is always loaded.
     std::vector<std::string> yielding;
     std::string preload;
-    std::string packages;  ///< The packages that must be installed.
+    std::string packages;               ///< The packages that must be installed.
+    bool must_be_told_to_bind = false;  ///< The launcher is hydra, which binds ranks only to the CPUs that its -bind-to names.
 };
 
 const std::vector<Peer>& peers();

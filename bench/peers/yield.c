@@ -1,6 +1,6 @@
 /* Loaded before MPICH 4.0, for what it does badly.
-   It polls without yielding: gives the core away after a poll that found nothing, as Open MPI does with mpi_yield_when_idle.
-   All of MPICH's progress ends in this call of UCX.
+   It polls without yielding: with ROLLCALL_PEER_YIELD=yes, gives the core away after a poll that found nothing, as Open MPI does with
+   mpi_yield_when_idle. All of MPICH's progress ends in this call of UCX.
    And MPI_Finalize waits for the process manager without progress, while over TCP others cannot close their connections without
    this rank's: about one job of ten hangs there. So there is progress while it waits. */
 #define _GNU_SOURCE
@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 unsigned ucp_worker_progress(void* worker);
@@ -17,10 +18,15 @@ static void* living_worker;
 
 unsigned ucp_worker_progress(void* worker) {
     static unsigned (*progress)(void*);
-    if (!progress) *(void**)&progress = dlsym(RTLD_NEXT, "ucp_worker_progress");
+    static int yields;
+    if (!progress) {
+        *(void**)&progress = dlsym(RTLD_NEXT, "ucp_worker_progress");
+        const char* const text = getenv("ROLLCALL_PEER_YIELD");
+        yields = text && strcmp(text, "yes") == 0;
+    }
     living_worker = worker;
     const unsigned events = progress(worker);
-    if (events == 0) sched_yield();
+    if (events == 0 && yields) sched_yield();
     return events;
 }
 

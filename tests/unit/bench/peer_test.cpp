@@ -6,8 +6,13 @@
 #include <set>
 #include <sstream>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "bench/peers/peer_calls.hpp"
 #include "bench/ranks/start.hpp"
+#include "launcher/binding.hpp"
+#include "runtime/topology/binding.hpp"
 #include "tests/unit/bench/bench.hpp"
 
 namespace rollcall::bench {
@@ -170,6 +175,22 @@ TEST(BenchPeer, PeersYieldWhereRanksShareCpus) {
     EXPECT_TRUE(share_cpus(1 << 20));
     EXPECT_EQ(peer_command(peer, 1 << 20, {"program"}, nullptr),
               (std::vector<std::string>{"start", "--yield", "-n", "1048576", "program"}));
+}
+
+// hydra binds nothing by default; Rollcall's ranks have the same cores.
+TEST(BenchPeer, IsBoundToTheCoresOfRollcallsRanks) {
+    const Peer peer{"some", {"start"}, {}, "", "some-package", true};
+    std::vector<std::string> expected = {"start"};
+    const auto bound =
+        launcher::bind_ranks(launcher::load_cores(runtime::cpus_of()), 2, launcher::MapBy::slot, launcher::BindTo::automatic);
+    if (!bound.at(0).empty())
+        expected.insert(expected.end(), {"-bind-to", fmt::format("user:{},{}", fmt::join(bound[0], "+"), fmt::join(bound[1], "+"))});
+    expected.insert(expected.end(), {"-n", "2", "program"});
+    if (!share_cpus(2)) {
+        EXPECT_EQ(peer_command(peer, 2, {"program"}, nullptr), expected);
+    }
+    EXPECT_EQ(peer_command(peer, 1, {"program"}, nullptr), (std::vector<std::string>{"start", "-n", "1", "program"}));
+    EXPECT_EQ(peer_command(peer, 1 << 20, {"program"}, nullptr), (std::vector<std::string>{"start", "-n", "1048576", "program"}));
 }
 
 TEST(BenchPeer, TheLimitFollowsTheJobBefore) {

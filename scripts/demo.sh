@@ -37,10 +37,10 @@ show() {
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)) && echo "$name failed"; fi
 }
 launch() {
-    local said
-    said=$("$rollcall" run -n "$ranks" build/release/examples/00_hello 2>&1)
+    local said code=0
+    said=$("$rollcall" run -n "$ranks" build/release/examples/00_hello 2>&1) || code=$?
     printf '%s\n' "$said"
-    [[ $(grep -c ": rank 0 says 42$" <<<"$said") == "$ranks" ]]
+    [[ $code == 0 && $(grep -c ": rank 0 says 42$" <<<"$said") == "$ranks" ]]
 }
 
 echo

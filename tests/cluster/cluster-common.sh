@@ -54,7 +54,8 @@ shape_words() {
     # timers are no finer.
     local number=${2%%[kmg]bit} burst=131072
     case $2 in
-        *kbit | *mbit) ;;
+        *kbit) ;;
+        *mbit) ((number * 125 <= burst)) || burst=$((number * 125)) ;;
         *gbit) ((number * 125000 <= burst)) || burst=$((number * 125000)) ;;
     esac
     words=(qdisc replace dev "$1" root tbf rate "$2" burst "$burst" limit "$3")

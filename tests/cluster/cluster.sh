@@ -121,7 +121,7 @@ up() {
     fi
     check_rate "$rate"
     ((EUID == 0)) || fail_with 1 "a cluster of namespaces needs root; this is user $EUID"
-    need_tools unshare nsenter flock setpriv:util-linux ip:iproute2 tc:iproute2 mount setsid:util-linux
+    need_tools unshare:util-linux nsenter:util-linux flock:util-linux setpriv:util-linux ip:iproute2 tc:iproute2 mount setsid:util-linux
     [[ $ssh == no ]] || need_tools ssh-keygen:openssh-client sshd:openssh-server
 
     make_room || fail_with 1 "the cluster '$name' is up already; take it down with: $0 --name $name down"

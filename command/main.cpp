@@ -78,6 +78,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return run(argc, argv);
+    } catch (const rollcall::usage::EarlyEnd& error) {
+        return fail(error.exit_code(), error.what());
     } catch (const rollcall::Error& error) {
         return fail(exit_code_of(error.code()), error.what());
     } catch (const std::bad_alloc&) {

@@ -26,6 +26,18 @@ inline int exit_code_of(ErrorCode code) {
     return code == ErrorCode::invalid_argument || code == ErrorCode::invalid_setting ? kWrongUsage : kFailed;
 }
 
+/// An error after which the command ends with an exit code of its own, as it does when the same happens to a job.
+class EarlyEnd : public Error {
+  public:
+    EarlyEnd(ErrorCode code, const std::string& sentence, int exit_code) : Error(code, sentence), exit_code_(exit_code) {}
+    int exit_code() const { return exit_code_; }
+
+  private:
+    int exit_code_;
+};
+/// Its exit codes: after the time limit of a user, and, added to its number, after a signal.
+inline constexpr int kTimeOver = 124, kSignal = 128;
+
 /// Thrown if the command line is wrong.
 class WrongUsage : public std::runtime_error {
   public:

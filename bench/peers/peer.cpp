@@ -129,17 +129,22 @@ Timeout peer_limit(const Start& start, Nanoseconds ours) {
 }
 
 PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster, Timeout limit) {
-    ChildOptions options{.environment = {}, .timeout = limit};
+    ChildOptions options{.environment = {}, .timeout = limit, .takes_signals = true};
     if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
     const std::string launcher = peer.launcher.front();
     // On a cluster, the program is started by env, which reports a missing program with 127.
     if (!result.found || (cluster != nullptr && result.exit_code == 127))
         throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
+    if (result.interrupted != 0)
+        throw usage::EarlyEnd(ErrorCode::state, fmt::format("signal {} came while the peer {} ran", result.interrupted, peer.name),
+                              usage::kSignal + result.interrupted);
     if (result.timed_out)
-        throw Error(ErrorCode::state,
-                    fmt::format("the peer {} did not end within {}; --timeout gives it another time {}", peer.name,
-                                format_duration(static_cast<double>(std::chrono::nanoseconds(limit).count()) * 1e-9), result.errors));
+        throw usage::EarlyEnd(
+            ErrorCode::timeout,
+            fmt::format("the peer {} did not end within {}; --timeout gives it another time {}", peer.name,
+                        format_duration(static_cast<double>(std::chrono::nanoseconds(limit).count()) * 1e-9), result.errors),
+            usage::kTimeOver);
     if (result.exit_code != 0)
         throw Error(ErrorCode::state, fmt::format("the peer {} failed (exit code {}): {}", peer.name, result.exit_code, result.errors));
     PeerLines lines;

@@ -48,7 +48,8 @@ Timeout peer_limit(const Start& start, Nanoseconds ours);
 /// The numbers that a program prints, line by line.
 using PeerLines = std::vector<std::vector<double>>;
 
-/// Runs that command and returns what it prints. Throws Error{state} if it fails, or takes longer than the limit.
+/// Runs that command and returns what it prints. Throws Error{state} if it fails, and usage::EarlyEnd if it takes longer than the limit, or
+/// if a signal asks this process to end.
 PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster, Timeout limit);
 
 /// Throws Error{state} unless there are `count` lines, each with a number at least and `most` numbers at most. A program that takes samples

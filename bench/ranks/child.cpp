@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,8 +45,41 @@ struct Streams {
     int input, output, errors;
 };
 
+/// While it lives, the signals that ask this process to end are read from a descriptor. Those that it ignores remain ignored.
+class SignalsToEnd {
+  public:
+    explicit SignalsToEnd(bool taken) {
+        ::sigset_t watched;
+        ::sigemptyset(&watched);
+        for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+            struct sigaction present {};
+            if (taken && ::sigaction(number, nullptr, &present) == 0 && present.sa_handler != SIG_IGN) ::sigaddset(&watched, number);
+        }
+        ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
+        descriptor_.reset(taken ? ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC) : -1);
+    }
+    ~SignalsToEnd() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsToEnd(const SignalsToEnd&) = delete;
+    SignalsToEnd& operator=(const SignalsToEnd&) = delete;
+
+    int descriptor() const { return descriptor_.get(); }
+    /// The mask of a child.
+    const ::sigset_t& before() const { return before_; }
+    /// Returns the next signal, or 0. `from_keyboard`: the child has got it, too.
+    int next(bool& from_keyboard) const {
+        signalfd_siginfo signal;
+        if (::read(descriptor_.get(), &signal, sizeof signal) != sizeof signal) return 0;
+        from_keyboard = signal.ssi_code == SI_KERNEL;
+        return static_cast<int>(signal.ssi_signo);
+    }
+
+  private:
+    ::sigset_t before_;
+    Descriptor descriptor_;
+};
+
 /// Starts a program that ends when the calling thread ends, however it ends. Returns the process, or -1 with the reason in errno.
-pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environment, const Streams& streams) {
+pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environment, const Streams& streams, const ::sigset_t& signals) {
     Ends reports = make_pipe();
     if (!reports) return -1;
     const pid_t parent = ::getpid();
@@ -54,6 +88,7 @@ pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environmen
         // Only system calls from here on, because other threads may have held locks. The signal is not SIGKILL: on SIGTERM a launcher of an
         // MPI library ends its ranks, on this host and on others.
         ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+        ::pthread_sigmask(SIG_SETMASK, &signals, nullptr);
         if (::getppid() != parent) ::_exit(128 + SIGTERM);  // the parent died before prctl()
         if (::dup2(streams.input, STDIN_FILENO) >= 0 && ::dup2(streams.output, STDOUT_FILENO) >= 0 &&
             ::dup2(streams.errors, STDERR_FILENO) >= 0)
@@ -87,7 +122,7 @@ bool read_some(const Descriptor& from, std::string& into) {
 
 ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options) {
     using Clock = std::chrono::steady_clock;
-    const bool limited = options.timeout != kForever;
+    bool limited = options.timeout != kForever;
     auto deadline = limited ? Clock::now() + options.timeout : Clock::time_point::max();
     const std::string& program = arguments.at(0);
     Pipe in = open_pipe(program), out = open_pipe(program), errors = open_pipe(program);
@@ -96,8 +131,9 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     for (char** entry = environ; *entry != nullptr; ++entry) own.emplace_back(*entry);
     const std::vector<std::string> environment = launcher::with_environment(std::move(own), options.environment);
 
-    const pid_t child =
-        start(launcher::pointers(arguments), launcher::pointers(environment), {in.childs.get(), out.childs.get(), errors.childs.get()});
+    const SignalsToEnd signals(options.takes_signals);
+    const pid_t child = start(launcher::pointers(arguments), launcher::pointers(environment),
+                              {in.childs.get(), out.childs.get(), errors.childs.get()}, signals.before());
     ChildResult result;
     if (child < 0 && errno == ENOENT) return result;
     if (child < 0) fail(program, errno);
@@ -106,23 +142,38 @@ ChildResult run_child(const std::vector<std::string>& arguments, std::string_vie
     out.childs.reset();
     errors.childs.reset();
 
+    bool is_ending = false;
+    const auto end = [&](bool it_knows) {
+        if (!it_knows) ::kill(child, SIGTERM);
+        is_ending = limited = true;
+        deadline = Clock::now() + kChildGrace;
+    };
     // Serves all three streams at once. Otherwise a child that prints before it has read all its input could deadlock with this process.
     for (;;) {
         if (in.ours.get() >= 0 && input.empty()) in.ours.reset();
-        std::array<pollfd, 3> descriptors{{{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}}};
+        std::array<pollfd, 4> descriptors{
+            {{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
         if (out.ours.get() < 0 && errors.ours.get() < 0) break;
         int limit = -1;
         if (limited) {
             const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
             limit = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
             if (left <= 0) {
-                ::kill(child, result.timed_out ? SIGKILL : SIGTERM);
-                if (std::exchange(result.timed_out, true)) break;
-                deadline = Clock::now() + kChildGrace;
+                if (is_ending) {
+                    ::kill(child, SIGKILL);
+                    break;
+                }
+                result.timed_out = true;
+                end(false);
                 continue;
             }
         }
         if (::poll(descriptors.data(), descriptors.size(), limit) < 0 && errno != EINTR) break;
+        bool from_keyboard = false;
+        if (const int signal = descriptors[3].revents != 0 ? signals.next(from_keyboard) : 0; signal != 0 && !is_ending) {
+            result.interrupted = signal;
+            end(from_keyboard);
+        }
         if (descriptors[0].revents != 0) {
             const ssize_t count = ::send(in.ours.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));

@@ -16,6 +16,7 @@ struct ChildResult {
     std::string errors;      ///< All that it wrote to standard error.
     int exit_code = 0;       ///< The exit code, or 128 + the number of the signal that ended it.
     bool timed_out = false;  ///< It did not end within its time.
+    int interrupted = 0;     ///< The number of the signal that asked this process to end while the child ran, or 0.
 };
 
 /// How long a child may take to end after its time is over. A launcher needs this time to end its own processes.
@@ -24,6 +25,9 @@ inline constexpr Timeout kChildGrace = std::chrono::seconds(2);
 struct ChildOptions {
     std::vector<std::string> environment = {};  ///< K=V, added to the environment of this process.
     Timeout timeout = kForever;                 ///< After this time the child gets SIGTERM, and kChildGrace later it is killed.
+    /// If this process gets SIGINT, SIGTERM or SIGHUP, it does not end, but ends the child in the same way. Only for a process of one
+    /// thread.
+    bool takes_signals = false;
 };
 
 /// Runs `arguments[0]`, which is looked up in PATH, without a shell. Writes `input` to its standard input and waits for its end. The caller

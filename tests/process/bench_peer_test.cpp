@@ -290,6 +290,25 @@ TEST_F(BenchPeers, TheyStopAfterTheSameTime) {
     }
 }
 
+TEST_F(BenchPeers, ASignalKeepsTheRoundsThatAreComplete) {
+    const std::string launcher = peers_.front() == "openmpi" ? "mpirun.openmpi" : "mpiexec.hydra";
+    // The launcher of the second round is not the real one: it asks the benchmark to end.
+    const auto tools = directory_ / "tools";
+    std::filesystem::create_directory(tools);
+    const auto file = tools / launcher;
+    std::ofstream(file) << "#!/bin/sh\nPATH=${PATH#*:}\nmkdir " << (directory_ / "second").string() << " 2>/dev/null && exec " << launcher
+                        << " \"$@\"\nkill -INT $PPID\nexec sleep 100\n";
+    std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+    for (const std::string words : {"barrier --batch 5", "gather --bytes 8 --algorithm linear --warmup 0"}) {
+        std::filesystem::remove(directory_ / "second");
+        const Ended ended = run("bench " + words + " --ranks 2 --iterations 2 --rounds 3 --format csv --peer " + peers_.front(),
+                                "PATH=" + tools.string() + ":$PATH");
+        EXPECT_EQ(ended.code, 130) << ended.error;
+        EXPECT_EQ(lines_of(ended.out).size(), 3u) << "a heading and the first round: " << ended.out;
+        EXPECT_NE(ended.error.find("signal 2 came while the peer"), std::string::npos) << ended.error;
+    }
+}
+
 TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     const std::string gather = "bench gather --peer openmpi ";
     expect_refused("bench gather --peer gasnet", {"'gasnet'", "allowed: all, openmpi, mpich"});

@@ -13,6 +13,7 @@
 #include "bench/ranks/start.hpp"
 #include "launcher/binding.hpp"
 #include "runtime/topology/binding.hpp"
+#include "support/usage.hpp"
 #include "tests/unit/bench/bench.hpp"
 
 namespace rollcall::bench {
@@ -219,8 +220,9 @@ TEST(BenchPeer, APeerThatHangsIsNamedWithItsLimit) {
     try {
         run_peer(hanging, 1, {"program"}, nullptr, std::chrono::milliseconds(1));
         ADD_FAILURE() << "it cannot have ended";
-    } catch (const Error& error) {
+    } catch (const usage::EarlyEnd& error) {
         EXPECT_TRUE(mentions(error.what(), "the peer some did not end within 1")) << error.what();
+        EXPECT_EQ(error.exit_code(), 124) << "as a job of Rollcall that takes too long";
     }
 }
 

@@ -167,6 +167,23 @@ TEST(BenchChild, GetsTheEnvironmentItIsGiven) {
     EXPECT_FALSE(result.timed_out);
 }
 
+// Results of the rounds before must not be lost.
+TEST(BenchChild, EndsInPlaceOfItsParentWhenThatIsAskedToEnd) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        const pid_t parent = ::fork();  // a process of one thread
+        if (parent == 0) {
+            ::signal(number, SIG_DFL);
+            const ChildResult result = run_child({"sh", "-c", "kill -" + std::to_string(number) + " $PPID; exec sleep 100"}, {},
+                                                 {.environment = {}, .takes_signals = true});
+            ::_exit(result.interrupted == number && result.exit_code == 128 + SIGTERM && !result.timed_out ? 0 : 1);
+        }
+        int status = -1;
+        ::waitpid(parent, &status, 0);
+        EXPECT_TRUE(WIFEXITED(status)) << "it ended by signal " << number;
+        EXPECT_EQ(WEXITSTATUS(status), 0);
+    }
+}
+
 TEST(BenchChild, EndsWhenItsParentIsKilled) {
     int ends[2];
     ASSERT_EQ(::pipe(ends), 0);  // the child inherits it, and so keeps it open until it ends

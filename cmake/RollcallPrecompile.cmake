@@ -28,7 +28,7 @@ set(unity "rollcall_internals;rollcall_simulation;rollcall_support;rollcall_laun
 if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
   set(unity "")
 endif()
-set(all_unity ${unity} unit_tests model_tests transport_tests test_ranks test_ranks_optimised bench_test launcher_test)
+set(all_unity ${unity} unit_tests model_tests transport_tests test_ranks test_ranks_optimised process_tests bench_test launcher_test)
 list(JOIN all_unity ", " names)
 set(ROLLCALL_UNITY "${unity}" CACHE STRING "Targets of which several sources are compiled at a time (quicker builds from nothing), \
 or ON for all: ${names}")

@@ -124,7 +124,7 @@ asan=(asan '' "${sanitizer[@]}" -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O0 -DBUILD_SHA
       -DROLLCALL_BUILD_EXAMPLES=OFF "${unity[@]}" -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall"
       -DROLLCALL_SYMBOLIZER="$(type -P addr2line)")
 # Data races are possible only among the threads of a rank. The command has one thread, so the command of the first build is used.
-tsan=(tsan 'collectives_test point_to_point_test operations_test lane_service_test giving_up_test random_programs_test' "${sanitizer[@]}"
+tsan=(tsan process_tests "${sanitizer[@]}"
       -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DROLLCALL_TEST_FLAGS=-O0 -DROLLCALL_PRECOMPILE=ON "${unity[@]}" -DROLLCALL_BUILD_EXAMPLES=OFF
       -DROLLCALL_TEST_COMMAND="$PWD/build/release/rollcall")
 tsan_process='Collectives|PointToPoint|Messages|Progress|Operations|Plans|EventLoop|Service|GivenUp|GivingUp|OnItsWay|RandomPrograms'

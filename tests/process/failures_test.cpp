@@ -13,10 +13,6 @@
 namespace rollcall::test {
 namespace {
 
-// The bound for "within a second" on a busy machine under a sanitizer. Only a hang, or a transport's own timeout (20 s and more), takes
-// longer.
-constexpr int kToldWithinMilliseconds = 10'000;
-
 void expect_told_soon(const Ended& ended, const std::string& how, int times) {
     const Words lines = lines_with(ended.out, how);
     EXPECT_EQ(static_cast<int>(lines.size()), times) << ended.out << ended.error;

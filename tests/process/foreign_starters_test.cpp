@@ -27,9 +27,6 @@ const Kind kKinds[] = {{"torchrun", kTorchrun},
                        {"unique_id", kEmbedded},
                        {"allgather", kEmbedded}};
 
-/// The bound for "within a second" on a busy machine under a sanitizer.
-constexpr int kToldWithinMilliseconds = 10'000;
-
 class ForeignStarters : public testing::TestWithParam<Kind> {
   protected:
     JobOptions by_it(int ranks, Words environment = {}) const {

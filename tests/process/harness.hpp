@@ -32,6 +32,10 @@ struct JobOptions {
     Words starter = {};          ///< Replaces `rollcall run ...`. It must pass its environment on.
 };
 
+/// The bound for "within a second" on a busy machine under a sanitizer. Only a hang, or a transport's own timeout (20 s and more), takes
+/// longer.
+inline constexpr int kToldWithinMilliseconds = 10'000;
+
 /// A seed for the random numbers of a scenario, as one of its words.
 inline std::string a_seed() { return std::to_string(seed() % 1'000'000'000); }
 /// A job whose ranks have these variables, too.

@@ -18,19 +18,32 @@ std::string with_underscores(std::string text) {
     return text;
 }
 
-// The parameter says how the transfer is given up and what the other side does meanwhile: it progresses without calling, it does not
-// progress, or it is stopped.
-class GivenUp : public testing::TestWithParam<std::string> {};
+// What the other side does meanwhile: it progresses without calling (present), it does not progress (computing), or it is stopped. The ways
+// in which a transfer is given up follow each other in one job.
+struct Meanwhile {
+    const char* what;
+    Words ways;
+    friend void PrintTo(const Meanwhile& meanwhile, std::ostream* stream) { *stream << meanwhile.what; }
+};
+
+Words scenarios(const std::string& name, const Meanwhile& meanwhile) {
+    Words all;
+    for (const std::string& way : meanwhile.ways) all.push_back(fmt::format("{}:{}:{}", name, way, meanwhile.what));
+    return all;
+}
+
+class GivenUp : public testing::TestWithParam<Meanwhile> {};
 INSTANTIATE_TEST_SUITE_P(Send, GivenUp,
-                         testing::Values("deadline:present", "dropped:present", "deadline:computing", "dropped:computing",
-                                         "assigned:computing", "wait_all:computing", "deadline:stopped", "dropped:stopped"),
-                         [](const auto& tested) { return with_underscores(tested.param); });
+                         testing::Values(Meanwhile{"present", {"deadline", "dropped"}},
+                                         Meanwhile{"computing", {"deadline", "dropped", "assigned", "wait_all"}},
+                                         Meanwhile{"stopped", {"deadline", "dropped"}}),
+                         [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST_P(GivenUp, CutsNobodyOff) {
-    const std::string scenario = "send_given_up:" + GetParam();
+    const Words all = scenarios("send_given_up", GetParam());
     // With three ranks, one rank has no part in the transfer.
-    for (const int ranks : {2, 3}) expect_success(ranks, {scenario}, with({kNoLanding}));
-    expect_success(2, {scenario}, with({"ROLLCALL_LANDING_BYTES=0"}));
+    for (const int ranks : {2, 3}) expect_success(ranks, all, with({kNoLanding}));
+    expect_success(2, all, with({"ROLLCALL_LANDING_BYTES=0"}));
 }
 
 class OnItsWay : public testing::TestWithParam<std::string> {};
@@ -41,14 +54,14 @@ TEST_P(OnItsWay, IsGivenUpAndCutsNobodyOff) {
     for (const int ranks : {2, 3}) expect_success(ranks, {"receive_given_up:" + GetParam()}, with({kNoLanding}));
 }
 
-class Broadcast : public testing::TestWithParam<std::string> {};
+class Broadcast : public testing::TestWithParam<Meanwhile> {};
 INSTANTIATE_TEST_SUITE_P(GivenUp, Broadcast,
-                         testing::Values("linear:present", "pipelined:present", "linear:computing", "pipelined:computing",
-                                         "linear:stopped"),
-                         [](const auto& tested) { return with_underscores(tested.param); });
+                         testing::Values(Meanwhile{"present", {"linear", "pipelined"}}, Meanwhile{"computing", {"linear", "pipelined"}},
+                                         Meanwhile{"stopped", {"linear"}}),
+                         [](const auto& tested) { return std::string(tested.param.what); });
 
 TEST_P(Broadcast, BreaksItsCommunicatorOnly) {
-    for (const int ranks : {2, 3}) expect_success(ranks, {"broadcast_given_up:" + GetParam()}, with({kNoLanding}));
+    for (const int ranks : {2, 3}) expect_success(ranks, scenarios("broadcast_given_up", GetParam()), with({kNoLanding}));
 }
 
 TEST(GivingUp, IsKnownToARankThatGetsALaterMessage) {

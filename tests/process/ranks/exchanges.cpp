@@ -262,6 +262,8 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
                                }
                            }).what());
     };
+    // A rank whose part was done no longer knows its sizes when it sees the other call.
+    constexpr const char* kOnlyRanks = "counts other sizes than rank";
     for (const std::string& algorithm : algorithms_of_blocks(scene.world, OperationKind::allgather)) {
         const Communicator world = scene.world.duplicate();
         // Rank 1 counts 30 elements for rank 0. All others count 10.
@@ -270,9 +272,9 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
         std::vector<long> all(10 * ranks + 20), own(10);
         const CollectiveOptions options{.algorithm = algorithm, .segment_bytes = {}, .timeout = kPatience};
         const std::string what = told("allgather " + algorithm, world, [&] { world.allgather(own, all, Blocks(counts), options); });
-        check(what.find("for the block of rank 0, but rank") != std::string::npos && what.find("240") != std::string::npos &&
-                  what.find("80") != std::string::npos,
-              "{} says '{}'", algorithm, what);
+        const bool names_block = what.find("for the block of rank 0, but rank") != std::string::npos;
+        const bool has_sizes = what.find("240") != std::string::npos && what.find("80") != std::string::npos;
+        check((names_block && has_sizes) || what.find(kOnlyRanks) != std::string::npos, "{} says '{}'", algorithm, what);
     }
     // `auto` may take another algorithm for what rank 1 counts.
     for (const std::size_t wrong : {1000, 300'000}) {
@@ -282,7 +284,8 @@ ROLLCALL_SCENARIO(exchanges_that_do_not_match) {
         std::vector<long> all(10 * ranks + wrong), own(10);
         const CollectiveOptions options{.algorithm = "auto", .segment_bytes = {}, .timeout = kPatience};
         const std::string what = told("allgather", world, [&] { world.allgather(own, all, Blocks(counts), options); });
-        check(what.find("for the block of rank 0, but rank") != std::string::npos, "it says '{}'", what);
+        const bool names_block = what.find("for the block of rank 0, but rank") != std::string::npos;
+        check(names_block || what.find(kOnlyRanks) != std::string::npos, "it says '{}'", what);
     }
     for (const std::string& algorithm : algorithms_of_blocks(scene.world, OperationKind::alltoall))
         for (const std::size_t wrong : {2, 100}) {

@@ -41,6 +41,7 @@ void work_as_rank(const AgendaWords& words, Agenda agenda) {
         RawWriter samples(path);
         measure([&](const Measured& cell) {
             for (const CallSample& call : cell.calls) samples.append(cell.identity, cell.setup, call);
+            samples.flush();
         });
         samples.close();
     } else {
@@ -57,10 +58,10 @@ struct JobWords {
     std::string landing = {};  ///< That of this job, if there are jobs of several ones.
 };
 
-/// Starts a job that leaves its samples. Returns its exit code.
+/// Starts a job that leaves its samples. Returns its exit code. If the job fails, `use` still gets the cells that were measured before.
 int collect_cells(const Start& start, const JobWords& job, const std::function<void(RawCell)>& use) {
-    return start_with_samples(start, job.environment, job.words, [&](const std::filesystem::path& path) {
-        for (RawCell& cell : read_raw(path)) use(std::move(cell));
+    return start_with_samples(start, job.environment, job.words, [&](const std::filesystem::path& path, int exit_code) {
+        for (RawCell& cell : read_raw(path, exit_code == 0 ? RawFile::whole : RawFile::cut_off)) use(std::move(cell));
     });
 }
 
@@ -157,7 +158,9 @@ int run(const AgendaWords& words, OperationKind operation) {
     }
     const Sweep& sweep = first.agenda.sweep;
     const bool several_jobs = parts.size() > 1 || first.jobs.size() > 1, with_peers = !first.agenda.peers.empty();
-    if (const JobWords& job = first.jobs.front(); !several_jobs && !with_peers) return start_again(first.start, job.environment, job.words);
+    // Rows of csv and json are printed by the job itself as they come. Text waits for the last row, and the job may not live that long.
+    if (const JobWords& job = first.jobs.front(); !several_jobs && !with_peers && sweep.format != output::Format::text)
+        return start_again(first.start, job.environment, job.words);
     Report report(sweep, std::cout);
     int failed = 0;
     try {

@@ -26,6 +26,7 @@ void Report::add(Measured measured) {
     cell.notes.insert(cell.notes.end(), measured.notes.begin(), measured.notes.end());
     if (raw_)
         for (const CallSample& call : measured.calls) raw_->append(cell.identity, measured.setup, call);
+    if (raw_) raw_->flush();
     if (!sweep_.plot.empty()) pictures_.add(measured, cell);
     if (sweep_.paper && measured.identity.algorithm == sweep_.paper->base) {
         base_ = std::move(measured.calls);

@@ -258,13 +258,13 @@ int start_again(const Start& how, const std::vector<std::string>& environment, c
 }
 
 int start_with_samples(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words,
-                       const std::function<void(const std::filesystem::path&)>& read) {
+                       const std::function<void(const std::filesystem::path&, int)>& read) {
     if (how.cluster) {
         const auto path = how.cluster->directory() / "samples";
         std::vector<std::string> more = words;
         more.insert(more.end(), {kSamplesFileOption, path.string()});
         const int exit_code = start_again(how, environment, more);
-        if (exit_code == 0) read(path);
+        read(path, exit_code);
         std::error_code nothing_there;
         std::filesystem::remove(path, nothing_there);
         return exit_code;
@@ -274,7 +274,7 @@ int start_with_samples(const Start& how, const std::vector<std::string>& environ
     std::vector<std::string> more = words;
     more.insert(more.end(), {kSamplesOption, std::to_string(file.get())});
     const int exit_code = start_again(how, environment, more);
-    if (exit_code == 0) read(path_of(file.get()));
+    read(path_of(file.get()), exit_code);
     return exit_code;
 }
 
@@ -285,7 +285,8 @@ std::filesystem::path samples_path(const Inherited& inherited) {
 Samples collect(const Start& how, const std::vector<std::string>& environment, const std::vector<std::string>& words) {
     Samples samples;
     const Nanoseconds begin = monotonic_now();
-    samples.exit_code = start_with_samples(how, environment, words, [&](const std::filesystem::path& path) {
+    samples.exit_code = start_with_samples(how, environment, words, [&](const std::filesystem::path& path, int exit_code) {
+        if (exit_code != 0) return;  // only whole rounds count
         std::ifstream in(path);
         for (std::string line; std::getline(in, line);) {
             const auto tab = line.find('\t');

@@ -79,10 +79,10 @@ Start checked(const StartWords& words, int default_ranks, int fewest_ranks);
 /// job.
 int start_again(const Start& start, const std::vector<std::string>& environment = {}, const std::vector<std::string>& words = {});
 
-/// Does the same with a file in memory, which rank 0 finds at samples_path(). If the job ends well, `read` is called with the path of the
-/// file.
+/// Does the same with a file in memory, which rank 0 finds at samples_path(). After the job, `read` is called with the path of the file and
+/// the exit code of the job. If that is not 0, the file may be cut off or missing.
 int start_with_samples(const Start& start, const std::vector<std::string>& environment, const std::vector<std::string>& words,
-                       const std::function<void(const std::filesystem::path&)>& read);
+                       const std::function<void(const std::filesystem::path&, int)>& read);
 /// The name of that file at rank 0. Empty: no process waits for samples.
 std::filesystem::path samples_path(const Inherited& inherited);
 

@@ -84,8 +84,9 @@ void RawWriter::close() {
         throw Error(ErrorCode::state, fmt::format("raw samples were not written to '{}' completely: {}", path_.string(), last_error()));
 }
 
-std::vector<RawCell> read_raw(const std::filesystem::path& path) {
+std::vector<RawCell> read_raw(const std::filesystem::path& path, RawFile kind) {
     std::ifstream file(path);
+    if (!file && kind == RawFile::cut_off) return {};
     if (!file)
         throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}': {}", path.string(), last_error()));
 
@@ -94,6 +95,7 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
     std::string text;
     Line line{path, 0};
     while (std::getline(file, text)) {
+        if (kind == RawFile::cut_off && file.eof()) break;  // the last line has no end
         ++line.number;
         if (text.empty()) continue;
         std::vector<std::string> fields;
@@ -147,6 +149,13 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path) {
         sample.predicted.push_back(line.optional_time(fields[kPredictedColumn], kPredictedColumn));
     }
     if (file.bad()) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}'", path.string()));
+    if (kind == RawFile::cut_off) {
+        std::erase_if(cells, [](const RawCell& cell) {
+            return cell.samples.size() != cell.identity.iterations ||
+                   cell.samples.back().asked.size() != static_cast<std::size_t>(cell.identity.ranks);
+        });
+        return cells;
+    }
     if (line.number == 0) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}': the file is empty", path.string()));
     for (const RawCell& cell : cells)
         for (const CallSample& sample : cell.samples)

@@ -22,6 +22,8 @@ class RawWriter {
     explicit RawWriter(std::filesystem::path path);
     /// Appends one call. Throws Error{invalid_argument} if the sample does not fit identity.ranks.
     void append(const CellIdentity& identity, const CallSetup& setup, const CallSample& sample);
+    /// Hands over what was appended, so that it is kept whatever happens to this process.
+    void flush() { file_.flush(); }
     /// Throws Error{state} if something could not be written, for example because the disk is full.
     void close();
 
@@ -37,8 +39,11 @@ struct RawCell {
     std::vector<CallSample> samples;
 };
 
+/// Whether all of a file must be there. The file of a writer that was ended early may be missing, or be cut off anywhere.
+enum class RawFile { whole, cut_off };
+
 /// Reads a file. The cells are in the order of their first lines. Throws Error{invalid_argument} that names the file, the line and the
-/// mistake.
-std::vector<RawCell> read_raw(const std::filesystem::path& path);
+/// mistake. Of a file that may be cut off, returns the cells that have all their calls.
+std::vector<RawCell> read_raw(const std::filesystem::path& path, RawFile kind = RawFile::whole);
 
 }  // namespace rollcall::bench

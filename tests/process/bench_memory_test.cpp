@@ -20,6 +20,18 @@ TEST_F(BenchCommand, ASizeThatNoMemoryHoldsIsNamedWithItsOption) {
     }
 }
 
+TEST_F(BenchCommand, WhatWasMeasuredBeforeAFailureIsPrinted) {
+    if (kSanitized) GTEST_SKIP() << "the sanitizer ends a process that asks for so much";
+    const auto raw = directory_ / "raw.csv";
+    const Ended ended = run("bench broadcast --ranks 1 --bytes 8,1Ki,256Ti --algorithm linear --iterations 2 --raw " + raw.string());
+    EXPECT_EQ(ended.code, 1) << ended.error;
+    for (const char* row : {"linear     8 ", "linear     1Ki "}) EXPECT_NE(ended.out.find(row), std::string::npos) << ended.out;
+    EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 2 * 2);
+    const Ended csv = run("bench broadcast --ranks 1 --bytes 8,256Ti --algorithm linear --iterations 2 --format csv");
+    EXPECT_EQ(csv.code, 1) << csv.error;
+    EXPECT_EQ(lines_of(csv.out).size(), 2u) << csv.out;
+}
+
 TEST_F(BenchCommand, SizesThatNoMemoryHoldsAreSaid) {
     const Ended ended = run("bench broadcast --ranks 1 --bytes 9000000Ti");
     EXPECT_EQ(ended.code, 2);

@@ -132,6 +132,28 @@ TEST_F(BenchRaw, BrokenFilesAreNamedWithTheirLine) {
     EXPECT_TRUE(mentions(refusal(), "No such file"));
 }
 
+// Its writer was ended: what is whole is kept.
+TEST_F(BenchRaw, OfACutFileWholeCellsAreRead) {
+    const std::string one = "gather,linear,ucx,2,8,balanced,2,0,blocking,,,,250,",
+                      other = "gather,linear,ucx,2,64,balanced,2,0,blocking,,,,250,";
+    const auto calls = [](const std::string& cell) {
+        return cell + "0,0,1,2,3,,\n" + cell + "0,1,1,2,3,,\n" + cell + "1,0,1,2,3,,\n" + cell + "1,1,1,2,3,,\n";
+    };
+    const std::string whole = kHeading + calls(one), all = whole + calls(other);
+    for (std::size_t length = 0; length < all.size(); ++length) {
+        write(all.substr(0, length));
+        const std::vector<RawCell> read = read_raw(path_, RawFile::cut_off);
+        ASSERT_EQ(read.size(), length < whole.size() ? 0u : 1u) << length;
+        if (!read.empty()) {
+            EXPECT_EQ(read[0].identity.bytes, 8u);
+        }
+    }
+    write(all);
+    EXPECT_EQ(read_raw(path_, RawFile::cut_off).size(), 2u);
+    std::filesystem::remove(path_);
+    EXPECT_TRUE(read_raw(path_, RawFile::cut_off).empty());
+}
+
 TEST_F(BenchRaw, WritingFailuresAreReported) {
     try {
         RawWriter("/nonexistent/raw.csv");

@@ -27,7 +27,7 @@ TEST_F(BenchCommand, WhatWasMeasuredBeforeAFailureIsPrinted) {
     EXPECT_EQ(ended.code, 1) << ended.error;
     for (const char* row : {"linear     8 ", "linear     1Ki "}) EXPECT_NE(ended.out.find(row), std::string::npos) << ended.out;
     EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 2 * 2);
-    const Ended csv = run("bench broadcast --ranks 1 --bytes 8,256Ti --algorithm linear --iterations 2 --format csv");
+    const Ended csv = run("bench gather --ranks 1 --bytes 8,256Ti --algorithm linear --iterations 2 --format csv");
     EXPECT_EQ(csv.code, 1) << csv.error;
     EXPECT_EQ(lines_of(csv.out).size(), 2u) << csv.out;
 }

@@ -79,6 +79,7 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
+    for (const std::uint64_t bytes : plan.sweep.sizes) require_countable(plan.model, bytes, static_cast<std::uint64_t>(ranks));
     plan.costs = runtime::costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     // A planned call begins early anyway.

@@ -65,4 +65,16 @@ void change_model(transport::Model& model, std::string_view text) {
     }
 }
 
+void require_countable(const transport::Model& model, std::uint64_t bytes, std::uint64_t ranks) {
+    constexpr double kMost = 0x1p62;
+    constexpr std::uint64_t kOfCosts = 1 << 20;  // the longest message of which runtime::costs_of() computes the time
+    const auto longest = static_cast<double>(std::max(bytes, kOfCosts));
+    const double message = model.alpha + model.notice + (model.beta + model.gamma) * longest;
+    if (message * static_cast<double>(ranks) <= kMost) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--model: {} messages of {} take more than {:.0f} years in this model; allowed: smaller costs, sizes or "
+                            "numbers of ranks",
+                            ranks, format_bytes(bytes), kMost / (365.25 * 86400e9)));
+}
+
 }  // namespace rollcall::bench

@@ -2,6 +2,7 @@
 /// Parses the description of a simulated network on the command line.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "transports/simulated/simulated_network.hpp"
@@ -13,5 +14,9 @@ inline constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports
 /// Parses "alpha=5us,ports=2,cut-through" and changes the parts of the model that are named. Throws Error{invalid_argument} with one line
 /// that names the entry and lists what is allowed.
 void change_model(transport::Model& model, std::string_view text);
+
+/// Refuses a model in which messages of so many bytes (at least 1 MiB), one for each rank and one after the other, take longer than
+/// nanoseconds of 63 bits can count. Throws Error{invalid_argument}.
+void require_countable(const transport::Model& model, std::uint64_t bytes, std::uint64_t ranks);
 
 }  // namespace rollcall::bench

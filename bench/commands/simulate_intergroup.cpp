@@ -15,6 +15,7 @@
 #include "bench/cases/intergroup_cases.hpp"
 #include "bench/cases/lists.hpp"
 #include "bench/options/simulated_model.hpp"
+#include "bench/results/number.hpp"
 #include "collectives/catalogue.hpp"
 #include "foundation/quote.hpp"
 #include "runtime/simulation/simulation.hpp"
@@ -102,6 +103,7 @@ void print(const Words& words) {
     const auto cases = cases_of(words);
     output::Table table(std::cout, words.format);
     for (const GroupCase& what : cases) {
+        require_countable(model, what.most_received(), what.first.size() + what.second.size());
         const double least = model.beta * static_cast<double>(what.most_received());
         const auto baseline =
             static_cast<double>(run_time(collectives::find_algorithm(row, kIntergroupBaseline, collectives::kReal), what, model));
@@ -109,6 +111,9 @@ void print(const Words& words) {
             const auto time = name == kIntergroupBaseline
                                   ? baseline
                                   : static_cast<double>(run_time(collectives::find_algorithm(row, name, collectives::kReal), what, model));
+            const double over_least = time / std::max(least, 1.0), improvement = baseline / std::max(time, 1.0);
+            const auto number = [&](double value, const std::string& text) { return number_or_text(words.format, value, text); };
+            const double expected = what.expected_improvement();
             output::Row line = {{"setting", what.setting},
                                 {"first_group", what.first.size()},
                                 {"second_group", what.second.size()},
@@ -116,10 +121,10 @@ void print(const Words& words) {
                                 {"bytes_of_second", what.bytes_of_second()},
                                 {"own_sizes", what.own_sizes},
                                 {"algorithm", name},
-                                {"time", fmt::format("{:.12g}", time)},
-                                {"over_least", fmt::format("{:.4g}", time / std::max(least, 1.0))},
-                                {"improvement", fmt::format("{:.3f}", baseline / std::max(time, 1.0))},
-                                {"expected", name == "full_duplex" ? fmt::format("{:.2f}", what.expected_improvement()) : ""}};
+                                {"time", number(time, fmt::format("{:.12g}", time))},
+                                {"over_least", number(over_least, fmt::format("{:.4g}", over_least))},
+                                {"improvement", number(improvement, fmt::format("{:.3f}", improvement))},
+                                {"expected", name == "full_duplex" ? number(expected, fmt::format("{:.2f}", expected)) : output::Value()}};
             table.add(line);
         }
     }

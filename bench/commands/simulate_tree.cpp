@@ -16,6 +16,7 @@
 #include "bench/cases/traeff_tables.hpp"
 #include "bench/options/sweep.hpp"
 #include "bench/plots/tree_drawing.hpp"
+#include "bench/results/number.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/optimal_binary.hpp"
@@ -277,14 +278,14 @@ double bound(const Problem& problem, int root) {
 }
 
 /// Adds the number that the paper prints for this case, if there is one.
-void add_printed(output::Row& row, const TraeffRow& printed, std::size_t column, int root, double time) {
+void add_printed(output::Row& row, const TraeffRow& printed, std::size_t column, int root, double time, output::Format format) {
     const char* const names[] = {"printed", "printed_root", "difference"};
     std::array<output::Value, std::size(names)> values;
     if (column < kTraeffTrees.size() && (root == kAnyRoot || root == kTraeffRoot)) {
         const int its_time = root == kAnyRoot ? printed.chosen[column].time : printed.with_root[column];
         values[0] = its_time;
         if (root == kAnyRoot) values[1] = printed.chosen[column].root;
-        values[2] = fmt::format("{:.12g}", time - its_time);
+        values[2] = number_or_text(format, time - its_time, fmt::format("{:.12g}", time - its_time));
     }
     for (std::size_t i = 0; i < values.size(); ++i) row.emplace_back(names[i], values[i]);
 }
@@ -298,6 +299,7 @@ void print(const Plan& plan) {
             for (const TreeKind* kind : plan.kinds) {
                 const TimedTree made = (maker.*kind->make)(root);
                 const Shape shape = shape_of(made.tree, problem.sizes);
+                const double over_bound = bound(problem, root) > 0 ? made.time / bound(problem, root) : 1;
                 output::Row row = {{"sizes", problem.name},
                                    {"ranks", problem.sizes.size()},
                                    {"total", total},
@@ -305,14 +307,15 @@ void print(const Plan& plan) {
                                    {"gamma", problem.costs.gamma},
                                    {"asked_root", root == kAnyRoot ? std::string(kBestRoot) : std::to_string(root)},
                                    {"tree", kind->name},
-                                   {"time", fmt::format("{:.12g}", made.time)},
-                                   {"over_bound", fmt::format("{:.4g}", bound(problem, root) > 0 ? made.time / bound(problem, root) : 1)},
+                                   {"time", number_or_text(plan.format, made.time, fmt::format("{:.12g}", made.time))},
+                                   {"over_bound", number_or_text(plan.format, over_bound, fmt::format("{:.4g}", over_bound))},
                                    {"root", made.tree.root},
                                    {"depth", shape.depth},
                                    {"root_children", shape.root_children},
                                    {"most_children", shape.most_children},
-                                   {"times_sent", fmt::format("{:.3g}", shape.sent)}};
-                if (problem.printed) add_printed(row, *problem.printed, static_cast<std::size_t>(kind - kTreeKinds), root, made.time);
+                                   {"times_sent", number_or_text(plan.format, shape.sent, fmt::format("{:.3g}", shape.sent))}};
+                if (problem.printed)
+                    add_printed(row, *problem.printed, static_cast<std::size_t>(kind - kTreeKinds), root, made.time, plan.format);
                 table.add(row);
                 if (!plan.draw.empty())
                     draw_tree(plan.draw, made.tree, problem.sizes,

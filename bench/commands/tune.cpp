@@ -24,6 +24,7 @@
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/message_time.hpp"
 #include "bench/ranks/start.hpp"
+#include "bench/results/number.hpp"
 #include "bench/results/statistics.hpp"
 #include "collectives/reductions/reductions.hpp"
 #include "foundation/costs.hpp"
@@ -213,10 +214,11 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
         }
         now.*cost.member = static_cast<Nanoseconds>(std::max(std::round(estimate(measured->second).median), kLeast));
         const auto seconds = [](Nanoseconds time) { return output::Seconds{static_cast<double>(time) * 1e-9}; };
+        const double change = static_cast<double>(now.*cost.member) / static_cast<double>(before.*cost.member);
         table.add({{"cost", cost.name},
                    {"before", seconds(before.*cost.member)},
                    {"now", seconds(now.*cost.member)},
-                   {"change", fmt::format("{:.2f}x", static_cast<double>(now.*cost.member) / static_cast<double>(before.*cost.member))},
+                   {"change", number_or_text(words.format, change, fmt::format("{:.2f}x", change))},
                    {"meaning", cost.meaning}});
     }
     table.finish();

@@ -209,19 +209,18 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
         EXPECT_EQ(row["tree"], tree);
         EXPECT_EQ(row["root"], 0);
         EXPECT_EQ(row["total"], 2002);
-        return row["time"].get<std::string>();
+        return row["time"].get<double>();
     };
-    EXPECT_EQ(time("linear"), "2031");
-    EXPECT_EQ(time("adaptive"), "3020");
-    EXPECT_EQ(time("optimal"), "2031");
-    EXPECT_EQ(time("unordered"), "2021");  // Rank 1 waits at 3 while 2 is sent.
+    EXPECT_EQ(time("linear"), 2031);
+    EXPECT_EQ(time("adaptive"), 3020);
+    EXPECT_EQ(time("optimal"), 2031);
+    EXPECT_EQ(time("unordered"), 2021);  // Rank 1 waits at 3 while 2 is sent.
     EXPECT_EQ(lines_of(run("simulate tree --sizes all --ranks 40 --format json").out).size(), 11u * 2 * 7);
 
     // The rank that comes last is received last.
     const Ended late = run("simulate tree --sizes 8,8,8,8,8,8 --late 1000 --seed 3 --alpha 10 --root 0 --format json");
     std::map<std::string, double> times;
-    for (const std::string& line : lines_of(late.out))
-        times[Json::parse(line)["tree"]] = std::stod(Json::parse(line)["time"].get<std::string>());
+    for (const std::string& line : lines_of(late.out)) times[Json::parse(line)["tree"]] = Json::parse(line)["time"].get<double>();
     EXPECT_EQ(times.size(), 6u) << late.out;
     EXPECT_LE(times["sorted"], times["linear"]);
     EXPECT_LE(times["optimal"], times["adaptive"]);
@@ -257,11 +256,32 @@ TEST_F(BenchCommand, TheTablesOfTreesArePrintedBesideOurs) {
     for (const std::string& line : lines) {
         const Json row = Json::parse(line);
         EXPECT_EQ(row["alpha"], 100);
-        const double difference = std::stod(row["difference"].get<std::string>());
+        for (const char* number : {"time", "over_bound", "times_sent", "difference"}) ASSERT_TRUE(row[number].is_number()) << line;
+        const double difference = row["difference"].get<double>();
         EXPECT_LE(difference, 0) << line;
         better += difference < 0;
     }
     EXPECT_EQ(better, 2) << "the paper's linear trees of random and bucket with a root of their own, without copies, are not the best ones";
+}
+
+TEST_F(BenchCommand, SimulatedAllgathersBetweenGroupsArePrintedAsNumbers) {
+    const Ended ended = run("simulate intergroup_allgather --groups 3,2 --blocks 1Ki,8 --format json");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    const Lines lines = lines_of(ended.out);
+    EXPECT_GE(lines.size(), 2u);
+    for (const std::string& line : lines) {
+        const Json row = Json::parse(line);
+        for (const char* number : {"time", "over_least", "improvement"}) EXPECT_TRUE(row[number].is_number()) << line;
+        EXPECT_TRUE(row["algorithm"] == "full_duplex" ? row["expected"].is_number() : row["expected"].is_null()) << line;
+    }
+}
+
+// The sum of the times would not be a number of nanoseconds.
+TEST_F(BenchCommand, SimulatedCostsThatNobodyCanWaitForAreRefused) {
+    for (const char* words : {"simulate broadcast --ranks 8 --bytes 8 --model beta=1e300",
+                              "simulate broadcast --ranks 4096 --bytes 8Mi --algorithm linear --model beta=1e10",
+                              "simulate intergroup_allgather --groups 8,8 --blocks 8,8 --model gamma=1e300"})
+        expect_refused(words, {"--model: ", "years in this model; allowed: smaller costs"});
 }
 
 TEST_F(BenchCommand, SimulatedWaysToDecoupleMayHaveAnyOrder) {

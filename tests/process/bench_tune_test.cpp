@@ -38,6 +38,7 @@ TEST_F(Tune, WritesWhatItMeasured) {
     for (const std::string& line : lines_of(ended.out)) {
         const Json row = Json::parse(line);
         now[row["cost"]] = row["now"];
+        EXPECT_TRUE(row["change"].is_number()) << line;
     }
     for (const CostName& cost : kCostNames) {
         if (cost.name.starts_with("network_")) {

@@ -20,7 +20,6 @@
 #include "bench/ranks/operands.hpp"
 #include "bench/results/progress_line.hpp"
 #include "collectives/selection.hpp"
-#include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "runtime/arrivals/prediction.hpp"
@@ -64,10 +63,9 @@ struct Plan {
 };
 
 std::vector<bool> parse_decouple(const std::string& text) {
-    const Choice ways[] = {{.name = "no"}, {.name = "auto"}};
-    const std::vector<std::string> chosen = parse_names(text, "way to decouple", ways);
-    std::vector<bool> decouple;  // in this order, because a row of `auto` is left out where it is the same as that of `no`
-    for (const bool way : {false, true})
+    const auto chosen = parse_names(text, "way to decouple", std::vector<Choice>{{.name = "no"}, {.name = "auto"}});
+    std::vector<bool> decouple;
+    for (const bool way : {false, true})  // in this order, because a row of `auto` is left out where it is the same as that of `no`
         if (std::ranges::count(chosen, way ? "auto" : "no") > 0) decouple.push_back(way);
     return decouple;
 }

@@ -184,6 +184,7 @@ collectives::Situation Intercommunicator::Implementation::situation(const Interg
     situation.ranks = others.size + 1;
     situation.ranks_of_group = others.size;
     situation.nodes_of_group = nodes_of(others, made.call.root);
+    if (situation.nodes > 0) situation.nodes = situation.nodes_of_group + 1;  // the root's
     return situation;
 }
 

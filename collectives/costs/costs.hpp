@@ -57,8 +57,8 @@ double binomial(const Scene& scene);
 double binomial_combining(const Scene& scene);
 /// Broadcasts and reductions. A call that goes on without its callers still takes the ports of the network, for which the next call waits. So
 /// what is compared is the time of the call, and, of long messages, one and a half times the time for which its busiest port is taken: (n - 1)
-/// m byte, m byte for each step of a tree between nodes, or m byte. (The factor is a compromise: the best algorithm in a loop of calls is not always the best one for
-/// a single call. docs/performance/hosts-beside-mpi.md has both.)
+/// m byte, m byte for each step of a tree between nodes, or m byte. (The factor is a compromise: the best algorithm in a loop of calls is not
+/// always the best one for a single call. docs/performance/hosts-beside-mpi.md has both.)
 double broadcast_linear(const Scene& scene);
 double broadcast_binomial(const Scene& scene);
 double broadcast_chain(const Scene& scene);
@@ -148,7 +148,7 @@ double scan_recursive_doubling(const Scene& scene);
 double scan_two_level(const Scene& scene);
 
 /// The piece of a chain, in bytes: the power of two from 16 to 128 KiB that takes the least time. The least time of all is at
-/// s = sqrt(m latency / ((n - 2) byte)). With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves
+/// s = sqrt(m latency / ((n - 2) byte)), if each rank has a node. With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves
 /// the caches before it is passed on.
 std::uint64_t chain_segment(const Scene& scene);
 

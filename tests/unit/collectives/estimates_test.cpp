@@ -122,7 +122,7 @@ TEST(Estimates, FollowTheirFormulas) {
     EXPECT_DOUBLE_EQ(cost::intergroup_broadcast_two_level(scene), 2 * 3000 + 7 + 2 * 2000 * 0.5) << "a root and 3 nodes of 4 ranks";
     EXPECT_DOUBLE_EQ(cost::intergroup_two_level_of_blocks(scene), 7 + (8000 + 2000) * 0.5 + 1000 + 2 * 100 + 3 * 8000);
     EXPECT_DOUBLE_EQ(cost::intergroup_reduce_binomial(scene), 2 * 3000 + 2 * 2007 + 4 * 4000 + 3000);
-    EXPECT_DOUBLE_EQ(cost::intergroup_reduce_chain(scene), (1 + 3 - 2) * (3000 + 4000) + 10 * (2007 + 4000)) << "12 ranks and the root, one piece";
+    EXPECT_DOUBLE_EQ(cost::intergroup_reduce_chain(scene), 2 * (3000 + 4000) + 9 * (2007 + 4000) + (3000 + 4000)) << "12 ranks and the root, one piece";
     EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_chain(scene), 2 * (3000 + 4000) + 12 * (2007 + 4000) + (1000 + 2 * 2000 + 4000)) << "all ranks";
     EXPECT_DOUBLE_EQ(cost::intergroup_reduce_two_level(scene), 7 + 2000 * (0.5 + 4 * 2) + 2 * (3000 + 4000) + 3000);
     EXPECT_DOUBLE_EQ(cost::intergroup_allreduce_binomial(scene), cost::intergroup_reduce_binomial(scene) + 2 * 3000 + 2 * 2007);

@@ -45,6 +45,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
     }
     void tell_prediction() {
         if (predictor.predicted() == runtime::kUnknownTime || predictor.predicted() == told) return;
+        if (algorithm.begins_with_caller) return;  // nothing reads it
         told = predictor.predicted();
         as_owner_unless_done([&](Operation& running) { running.predict_arrival(told); });
     }

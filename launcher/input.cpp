@@ -27,7 +27,6 @@ Input::Input(Poller& poller, int descriptor, pid_t group, const std::vector<int>
     if (::fstat(descriptor, &status) != 0 || (!S_ISFIFO(status.st_mode) && ::isatty(descriptor) == 0)) return;
     // O_NONBLOCK would hold for all processes that share the open file description, and the shell shares it.
     own_.reset(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
-    if (own_) descriptor_ = own_.get();
 }
 
 void Input::start() { watch(true); }
@@ -54,12 +53,14 @@ void Input::retry() {
     }
 }
 
-/// Never blocks: another reader, such as a pager at the same terminal, may have taken what epoll reported.
+/// Never blocks: another reader, such as a pager at the same terminal, may have taken what epoll reported. (epoll watches the given
+/// descriptor: only that one reports that a named pipe has ended, if all who wrote to it had closed it before the other one was opened.)
 long Input::read_some(char* buffer, std::size_t size) const {
+    if (own_) return ::read(own_.get(), buffer, size);
     const ssize_t count = ::recv(descriptor_, buffer, size, MSG_DONTWAIT);
     if (count >= 0 || errno != ENOTSOCK) return count;
     pollfd there{descriptor_, POLLIN, 0};
-    if (!own_ && ::poll(&there, 1, 0) == 0) {
+    if (::poll(&there, 1, 0) == 0) {
         errno = EAGAIN;
         return -1;
     }

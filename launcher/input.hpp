@@ -42,7 +42,7 @@ class Input {
     void finish();
 
     Poller& poller_;
-    Descriptor own_;  // a description of our own, non-blocking, where one can be had
+    Descriptor own_;  // a description of our own to read from, non-blocking, where one can be had
     int descriptor_;
     pid_t terminal_group_;             // -1: not a terminal
     std::map<int, std::size_t> owed_;  // bytes that each rank has still to take

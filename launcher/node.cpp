@@ -227,6 +227,7 @@ void Node::hear(Rank& rank) {
     if (open) return;
     poller_.remove(rank.control.get());
     rank.control.reset();
+    listening_.erase(&rank);
     if (!rank.left) rank.closed_at = monotonic_now();
 }
 

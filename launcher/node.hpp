@@ -108,7 +108,7 @@ class Node {
     Preparation preparation_;
     std::map<int, std::unique_ptr<Rank>> ranks_;
     std::unordered_map<pid_t, Rank*> living_processes_;
-    std::set<Rank*> listening_;                         // ranks that have joined, and have neither left nor died
+    std::set<Rank*> listening_;                         // ranks that have joined, and neither left nor fallen silent
     std::vector<std::shared_ptr<const Blob>> noticed_;  // all notices so far, for ranks that join later
     std::map<int, SpawnFailure> not_started_;           // by rank
     std::set<pid_t> spared_;

@@ -80,11 +80,7 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     for (const std::uint64_t bytes : plan.sweep.sizes) require_countable(plan.model, bytes, static_cast<std::uint64_t>(ranks));
     plan.costs = runtime::costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
-    // A planned call begins early anyway.
-    const bool with_callers = paper || plan.sweep.phases;
-    plan.decouple = parse_decouple(words.decouple.value_or(with_callers ? "no" : kBothWays));
-    if (plan.sweep.phases && plan.decouple.back())
-        throw Error(ErrorCode::invalid_argument, "--decouple and --compute together: a planned call begins early by itself");
+    plan.decouple = parse_decouple(words.decouple.value_or(paper ? "no" : kBothWays));
     if (!words.segments.empty()) {
         plan.segments = parse_count(words.segments, "--segments", 1, kMostSegments);
         if (plan.sweep.segment_bytes) throw Error(ErrorCode::invalid_argument, "--segments and --segment together; allowed: one of them");
@@ -151,6 +147,7 @@ class CellRun {
             .nodes = 0,
             .costs = &plan.costs};
         if (landing.budget > 0 && decouple) found.has = found.has.with(collectives::Condition::background);
+        if (plan.sweep.phases) found.has = found.has.without(collectives::Condition::called);
         return found;
     }
 
@@ -214,7 +211,7 @@ class CellRun {
         const Sweep& sweep = plan_.sweep;
         runtime::Simulation::RankCall what;
         what.call = collectives::make_call(*entry_, sweep.root, bytes_, segment_bytes_);
-        what.algorithm = sweep.phases ? collectives::planned(*entry_) : entry_->algorithm;
+        what.algorithm = sweep.phases ? collectives::planned(*entry_, rank == sweep.root) : entry_->algorithm;
         what.arguments = collectives::arguments_of(collectives::operation(sweep.operation), {}, bytes_, sweep.ranks, rank == sweep.root);
         what.arguments.segment_bytes = segment_bytes_;
         what.arguments.oracle = call.asked.data();

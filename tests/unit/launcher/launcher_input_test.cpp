@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -70,6 +71,33 @@ TEST(LauncherInput, DoesNotWaitForWhatAnotherReaderHasTaken) {
         while (got.empty()) poller.wait(kNever);
         EXPECT_EQ(got, "3\n");
     }
+}
+
+// Who wrote has closed the pipe before the launcher looks at it. A description that is opened after that never reports the end.
+TEST(LauncherInput, EndsWithANamedPipe) {
+    const std::string path = testing::TempDir() + "/rollcall_input_" + std::to_string(::getpid());
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    Descriptor writer(::open(path.c_str(), O_RDWR | O_CLOEXEC));  // does not wait for a reader
+    const Descriptor reader(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    ::unlink(path.c_str());
+    ASSERT_TRUE(reader);
+    ASSERT_EQ(::write(writer.get(), "hi", 2), 2);
+    writer.reset();
+    Poller poller;
+    std::string got;
+    bool has_ended = false;
+    Input* taker = nullptr;
+    Input input(poller, reader.get(), -1, {0}, [&](int rank, std::string_view bytes) {
+        got += bytes;
+        has_ended = bytes.empty();
+        if (!bytes.empty()) taker->taken(rank, bytes.size(), false);
+    });
+    taker = &input;
+    input.start();
+    const Nanoseconds end = monotonic_now() + 10'000 * kMillisecond;
+    while (!has_ended && monotonic_now() < end) poller.wait(100 * kMillisecond);
+    EXPECT_EQ(got, "hi");
+    EXPECT_TRUE(has_ended);
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ void Communicator::Implementation::call(const Prepared& prepared, const std::opt
     if (prepared.may_end_at_once && !record && ends_at_once(prepared, sequence)) return;
     Operation operation(state, sequence, prepared.call, prepared.algorithm->algorithm, prepared.arguments);
     if (prepared.until_delivered) operation.stay();
+    if (record) operation.record();
     run(operation, limit);
     if (!record) return;
     record->exit = monotonic_now();

@@ -31,6 +31,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
     void make_operation() {
         own->check_alive();
         operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm.algorithm, prepared.arguments);
+        operation->record();
     }
     // Fails an iteration that is under way although the job has ended. Nothing moves its data any more.
     void end_with_job() {

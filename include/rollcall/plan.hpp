@@ -45,7 +45,7 @@ struct PlanOptions {
 /// synchronized, the clock of rank 0 of the communicator. If clocks were never synchronized, they are times of this host's clock.
 struct CallRecord {
     Nanoseconds arrival = 0;     ///< When this rank called the operation.
-    Nanoseconds first_data = 0;  ///< When data of another rank first arrived; 0 if none did.
+    Nanoseconds first_data = 0;  ///< When this rank first took data of another rank; 0 if it took none.
     Nanoseconds exit = 0;        ///< When this rank's part was done.
     Nanoseconds predicted = 0;   ///< For plans: the last prediction of this rank's arrival; 0 if there was none.
 };

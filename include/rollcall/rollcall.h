@@ -225,7 +225,7 @@ rollcall_status rollcall_try_next_size(const rollcall_communicator* communicator
 typedef struct rollcall_call_record {
     size_t size;        /**< sizeof(rollcall_call_record), set by the caller */
     int64_t arrival;    /**< when this rank called the operation */
-    int64_t first_data; /**< when data of another rank first arrived; 0 if none did */
+    int64_t first_data; /**< when this rank first took data of another rank; 0 if it took none */
     int64_t exit;       /**< when this rank's part was done */
     int64_t predicted;  /**< for plans: the last prediction of this rank's arrival; 0 if there was none */
 } rollcall_call_record;

@@ -49,6 +49,7 @@ Deputy::Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t se
       own_block_(part.own_block),
       source_(source) {
     operation_.alone_ = true;
+    operation_.record();  // its caller may ask for the time
     operation_.lacks_buffers_ = forwards_ = part.forwards;
     operation_.on_done = &Deputy::ended;
     operation_.on_done_context = this;

@@ -227,6 +227,8 @@ class alignas(64) Operation final : public Waitable {
     /// Before begin(): the caller stays until the end and does not leave its data to a deputy.
     void stay() noexcept { stays_ = true; }
     bool stays() const noexcept { return stays_; }
+    /// Before begin(): first_data() will be asked for.
+    void record() noexcept { is_recorded_ = true; }
     void predict_arrival(Nanoseconds when);
     void arrive();
     /// Says when the caller came, on the clock of now(): before begin() or arrive(), which wait until the lane is free.
@@ -252,7 +254,7 @@ class alignas(64) Operation final : public Waitable {
     Engine& engine() noexcept { return *engine_; }
     /// "broadcast(root=0, 8 bytes) #12 on world"
     std::string describe() const;
-    /// When the first data of another rank began to come in, or 0. Recorded only where Engine::Options::trace is set.
+    /// When this rank first took data of another rank, or 0. That of messages needs EngineOptions::trace; that in node memory, record().
     Nanoseconds first_data() const noexcept { return first_data_; }
 
     /// The first bytes of the object, which every message looks at.
@@ -324,6 +326,7 @@ class alignas(64) Operation final : public Waitable {
     bool awaits_caller_ = false, begins_with_caller_ = false;
     bool has_used_node_ = false;  ///< It has, or has had, a NodeUse.
     bool watches_node_ = false;   ///< It is in the engine's list of operations that watch node memory.
+    bool is_recorded_ = false;    ///< See record().
     CommunicatorState& communicator_;
     Engine* engine_ = nullptr;
     WaitPoint* wait_point_ = nullptr;  ///< Null: the operation has not started yet, or has ended.

@@ -312,6 +312,8 @@ bool Reading::is_here() {
         block_ = next;
     }
     here_ = true;
+    if (by_message()) return true;
+    note_data();
     if (is_private()) piece_ = std::min(operation_.arguments().combiner.whole_elements(kPrivatePiece), size_ - offset_);
     if (!node::is_block(block_)) return true;
     const std::uint32_t block = node::block_of(block_);

@@ -84,6 +84,11 @@ class NodeUse {
     }
     bool tells_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const;
 
+    /// Data of another rank is here. The clock is read only for a call whose caller asks for the time.
+    void note_data() const {
+        if (operation_.is_recorded_ && operation_.first_data_ == 0 && size_ > 0) operation_.first_data_ = operation_.now();
+    }
+
     Operation& operation_;
     std::uint64_t size_;        ///< Size of all the data, in bytes.
     std::uint64_t offset_ = 0;  ///< Bytes that are done.

@@ -89,6 +89,7 @@ bool ShortExchange::open(node::Entry& entry, int place) {
         return false;
     reads_ = &entry;
     now_ = bit(place);
+    note_data();
     return true;
 }
 

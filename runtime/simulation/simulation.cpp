@@ -131,6 +131,7 @@ void Simulation::prefetch(void* self, int rank, bool again) {
 void Simulation::begin(Rank& here, bool planned) {
     here.operation.emplace(here.world, here.world.next_sequence++, here.call.call, here.call.algorithm.algorithm, here.call.arguments);
     here.running = &*here.operation;
+    here.operation->record();
     here.operation->on_done = &Simulation::done;
     here.operation->on_done_context = this;
     if (planned)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "collectives/broadcast/broadcast.hpp"
 #include "collectives/published/published.hpp"
 #include "runtime/node/node_memory.hpp"
 #include "tests/model/job.hpp"
@@ -128,6 +129,29 @@ TEST(NodeMemory, RanksThatPublishForEachOtherReadMeanwhile) {
                 EXPECT_EQ(read[static_cast<std::size_t>(rank)], expected) << rank;
             }
         }
+}
+
+// The root publishes from 1000 on. So that is when the first data can be taken, short or long, copied or where it stands.
+TEST(NodeMemory, TheFirstDataIsRecorded) {
+    for (const std::uint64_t bytes : {0, 1, 1024, 1025, 300'000}) {
+        SCOPED_TRACE(bytes);
+        Simulation::Options options;
+        options.ranks = 3;
+        options.model.gamma = 0;  // copies take no time
+        Simulation simulation(options);
+        std::vector<std::byte> data(3 * bytes);
+        const auto call_of = [&](int rank) {
+            Simulation::RankCall call;
+            call.call.kind = runtime::OperationKind::broadcast;
+            call.call.root = 0;
+            call.call.bytes = bytes;
+            call.arguments.data = {data.data() + static_cast<std::uint64_t>(rank) * bytes, bytes};
+            call.algorithm = &collectives::broadcast_shared_memory;
+            return call;
+        };
+        const auto outcome = simulation.run(call_of, std::vector<Nanoseconds>{1000, 0, 5000});
+        EXPECT_EQ(outcome.first_data, (bytes == 0 ? std::vector<Nanoseconds>{0, 0, 0} : std::vector<Nanoseconds>{0, 1000, 5000}));
+    }
 }
 
 // Short data is exchanged by one object with a bit for each rank, as long as a word has so many bits. Many calls are under way at a time,

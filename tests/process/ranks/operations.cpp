@@ -209,12 +209,19 @@ ROLLCALL_SCENARIO(calls) {
     for (const bool in_place : {true, false}) call((row.personal ? unit / 4 : unit) + 3, in_place ? 0 : scene.size - 1, in_place, plain);
     if (!row.in_blocks) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, false, plain);
 
-    // One rank after the other is very late. The record shows it.
+    // One rank after the other is very late. The record shows it, and whether this rank took data of others.
+    const bool is_root = scene.rank == 0;
+    const bool is_first_of_scan = row.prefix != collectives::Prefix::none && scene.rank == 0;
+    const bool takes = !is_first_of_scan && row.any_operand([&](const collectives::Operand& operand) {
+        return operand.is_written(is_root) && !includes(operand.only_copies, is_root);
+    });
     for (const int late : some) {
         if (scene.rank == late) sleep_us(3000);
         CallRecord record;
         call(8, 0, late == 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});
         check(record.arrival > 0 && record.exit >= record.arrival && record.predicted == 0, "the record is not in order");
+        check(record.first_data <= record.exit, "data came after the end");
+        check(record.first_data > 0 || !takes || scene.size == 1, "the record does not say when data came");
     }
 }
 

@@ -36,6 +36,16 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
     return method;
 }
 
+std::string Communicator::Implementation::choose(const collectives::OperationRow& row, const collectives::Situation& situation,
+                                                 const CollectiveOptions& options, Prepared& prepared) const {
+    const Method chosen = method(row, situation, options);
+    prepared.algorithm = chosen.selection.entry;
+    prepared.arguments.segment_bytes = chosen.segment_bytes;
+    prepared.call.algorithm = prepared.algorithm->number;
+    prepared.call.segment_bytes = std::min(chosen.segment_bytes, runtime::kLongestSegment);
+    return collectives::explain(row, situation, chosen.selection);
+}
+
 // If the ranks count different sizes, they may choose different algorithms. The error then names the sizes (Call::counts_others()).
 collectives::Situation Communicator::Implementation::situation_of_blocks(const runtime::Block* counted) const {
     if (!counted) {
@@ -98,8 +108,9 @@ void Collective::check_reduction(const char* form) const {
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", caller(form), here().state.group->name, wrong));
 }
 
-[[gnu::always_inline]] inline collectives::Situation Collective::situation(bool is_planned, const Combiner& combiner) const {
-    collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? here().situation_of_blocks() : here().situation(bytes_);
+[[gnu::always_inline]] inline collectives::Situation Collective::situation(const Communicator::Implementation& on, bool is_planned,
+                                                                           const Combiner& combiner) const {
+    collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? on.situation_of_blocks() : on.situation(bytes_);
     if (is_planned) situation.has = situation.has.without(Condition::called);
     if (row_.combines) situation.has = collectives::conditions_of(combiner, situation.has);
     return situation;
@@ -167,7 +178,7 @@ Collective::Prepared Collective::prepare(const CollectiveOptions& options, const
         check_reduction(form);
         prepared.arguments.combiner = collectives::combiner_of(reduction_);
     }
-    const auto method = here.method(row_, situation(is_planned, prepared.arguments.combiner), options);
+    const auto method = here.method(row_, situation(here, is_planned, prepared.arguments.combiner), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, bytes_, method.segment_bytes, reduction_);
@@ -217,14 +228,17 @@ Request Collective::start(const CollectiveOptions& options) const {
 Plan Collective::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
     const Prepared prepared = prepare(how, "plan_", check(how, "plan_"), true);
-    return here().plan(prepared, options, explain(how, true));
+    return here().plan(prepared, options, [&](const Communicator::Implementation& on, Prepared& planned) {
+        return on.choose(row_, situation(on, true, planned.arguments.combiner), how, planned);
+    });
 }
 
 std::string Collective::explain(const CollectiveOptions& options, bool is_planned) const {
     const Communicator::Implementation& here = communicator_.checked();
     static_assert(kOwnSizes == runtime::kManySizes);
     if (!row_.has_own_sizes || bytes_ != kOwnSizes) checked_total("explain() of ");
-    const collectives::Situation situation = this->situation(is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
+    const collectives::Situation situation =
+        this->situation(here, is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
     std::string text = collectives::explain(row_, situation, here.method(row_, situation, options).selection);
     if (!situation.has.contains(Condition::equal_blocks) && row_.kind == runtime::OperationKind::allgather)
         text += "; a call chooses by the average size of its blocks: ask for that size";
@@ -267,9 +281,10 @@ std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const st
     return runtime::kManySizes;
 }
 
-collectives::Situation CollectiveOfBlocks::situation(const Prepared& prepared, bool is_planned) const {
+collectives::Situation CollectiveOfBlocks::situation(const Communicator::Implementation& on, const Collective::Prepared& prepared,
+                                                     bool is_planned) const {
     const bool is_counted_by_all = !call_.row_.has_root && !call_.row_.personal;
-    collectives::Situation situation = call_.here().situation_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
+    collectives::Situation situation = on.situation_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
     if (is_planned) situation.has = situation.has.without(Condition::called);
     return situation;
 }
@@ -284,7 +299,7 @@ CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions
         call_.row_.personal ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
     call_.check_buffers(prepared.arguments, form);
 
-    const auto method = here.method(call_.row_, situation(prepared, is_planned), options);
+    const auto method = here.method(call_.row_, situation(here, prepared, is_planned), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, sizes, method.segment_bytes);
@@ -307,10 +322,10 @@ Request CollectiveOfBlocks::start(const CollectiveOptions& options) const {
 
 Plan CollectiveOfBlocks::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
-    const Communicator::Implementation& here = call_.here();
     Prepared prepared = prepare(how, "plan_", true);
-    const collectives::Situation planned = situation(prepared, true);
-    Plan plan = here.plan(prepared, options, collectives::explain(call_.row_, planned, here.method(call_.row_, planned, how).selection));
+    Plan plan = call_.here().plan(prepared, options, [&](const Communicator::Implementation& on, Collective::Prepared& planned) {
+        return on.choose(call_.row_, situation(on, planned, true), how, planned);
+    });
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -83,8 +84,12 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     }
     bool ends_at_once(const Prepared& prepared, std::uint64_t sequence) const;
     Request start(const Prepared& prepared, const std::optional<Timeout>& timeout) const;
-    /// `has_part`: this rank has something to do in the operation. If not, `explanation` says so.
-    Plan plan(Prepared prepared, const PlanOptions& options, std::string explanation, bool has_part = true) const;
+    /// Chooses the algorithm that a planned call runs on the communicator `on`, puts it into the call, and says why.
+    using Choose = std::function<std::string(const Implementation& on, Prepared& prepared)>;
+    Plan plan(Prepared prepared, const PlanOptions& options, const Choose& choose) const;
+    /// Does that for a call in this situation.
+    std::string choose(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options,
+                       Prepared& prepared) const;
     /// Keeps the layout, which the arguments point into, as long as the request or plan.
     static void keep(Request& request, Layout layout);
     static void keep(Plan& plan, Layout layout);

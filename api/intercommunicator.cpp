@@ -95,9 +95,11 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     /// `is_planned`: as in Collective::prepare().
     Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options, bool is_planned = false) const;
     /// What all ranks that have a part know of the call.
-    collectives::Situation situation(const IntergroupCall& call, const Communicator::Implementation::Prepared& made, bool is_planned) const;
-    collectives::Selection select(const IntergroupCall& call, const Communicator::Implementation::Prepared& made,
-                                  const CollectiveOptions& options, bool is_planned, std::string* why = nullptr) const;
+    collectives::Situation situation(const Communicator::Implementation& on, const IntergroupCall& call,
+                                     const Communicator::Implementation::Prepared& made, bool is_planned) const;
+    /// Chooses the algorithm that the call runs on the communicator `on`, and puts it into the call.
+    void select(const Communicator::Implementation& on, const IntergroupCall& call, Communicator::Implementation::Prepared& made,
+                const CollectiveOptions& options, bool is_planned, std::string* why = nullptr) const;
     /// How many nodes there are on which a group has ranks, without that of `root`.
     int nodes_of(const Side& side, int root) const;
 
@@ -170,12 +172,12 @@ int Intercommunicator::Implementation::nodes_of(const Side& side, int root) cons
     return std::max(side.nodes - side.is_on[static_cast<std::size_t>(at_root)], 1);
 }
 
-collectives::Situation Intercommunicator::Implementation::situation(const IntergroupCall& call,
+collectives::Situation Intercommunicator::Implementation::situation(const Communicator::Implementation& on, const IntergroupCall& call,
                                                                     const Communicator::Implementation::Prepared& made,
                                                                     bool is_planned) const {
     // A rank that has no part does not know the size, and refuses no algorithm for it.
     const std::uint64_t longest = made.call.has_no_part() ? 0 : std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes});
-    auto situation = call.blocks ? all().situation_of_blocks() : all().situation(longest);
+    auto situation = call.blocks ? on.situation_of_blocks() : on.situation(longest);
     const collectives::OperationRow& row = collectives::operation(made.call.kind);
     if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
     if (is_planned) situation.has = situation.has.without(collectives::Condition::called);
@@ -188,18 +190,17 @@ collectives::Situation Intercommunicator::Implementation::situation(const Interg
     return situation;
 }
 
-collectives::Selection Intercommunicator::Implementation::select(const IntergroupCall& call,
-                                                                 const Communicator::Implementation::Prepared& made,
-                                                                 const CollectiveOptions& options, bool is_planned,
-                                                                 std::string* why) const {
+void Intercommunicator::Implementation::select(const Communicator::Implementation& on, const IntergroupCall& call,
+                                               Communicator::Implementation::Prepared& made, const CollectiveOptions& options,
+                                               bool is_planned, std::string* why) const {
     const auto& row = collectives::operation(made.call.kind);
-    const auto situation = this->situation(call, made, is_planned);
+    const auto situation = this->situation(on, call, made, is_planned);
     // What rules have chosen for one root does not hold for others, so it is not remembered.
-    const collectives::Selection selection = call.root
-                                                 ? collectives::choose(row, situation, options.algorithm, all().algorithms.of(row.kind))
-                                                 : all().method(row, situation, options).selection;
+    const collectives::Selection selection = call.root ? collectives::choose(row, situation, options.algorithm, on.algorithms.of(row.kind))
+                                                       : on.method(row, situation, options).selection;
+    made.algorithm = selection.entry;
+    made.call.algorithm = selection.entry->number;
     if (why) *why = collectives::explain(row, situation, selection);
-    return selection;
 }
 
 Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::prepare(const IntergroupCall& call,
@@ -227,8 +228,7 @@ Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::p
         made.bytes = runtime::kManySizes;  // this rank takes no part, and does not know the size
     }
     check_buffers(call, arguments);
-    algorithm = select(call, prepared.call, options, is_planned).entry;
-    made.algorithm = algorithm->number;
+    select(all(), call, prepared.call, options, is_planned);
     return prepared;
 }
 
@@ -308,12 +308,13 @@ Plan Intercommunicator::plan(const IntergroupCall& call, const PlanOptions& opti
     auto prepared = here.prepare(call, how, true);
     const runtime::Call& made = prepared.call.call;
     const bool has_part = !call.root || !call.root->is_mine() || made.root == both().rank();
-    std::string why;
-    if (has_part)
-        here.select(call, prepared.call, how, true, &why);
-    else
-        why = fmt::format("{}: this rank has no part, because the root is another rank of its group", runtime::name(made.kind));
-    Plan plan = here.all().plan(prepared.call, options, std::move(why), has_part);
+    const auto choose = [&](const Communicator::Implementation& on, Communicator::Implementation::Prepared& planned) {
+        std::string why;
+        here.select(on, call, planned, how, true, &why);
+        if (has_part) return why;
+        return fmt::format("{}: this rank has no part, because the root is another rank of its group", runtime::name(made.kind));
+    };
+    Plan plan = here.all().plan(prepared.call, options, choose);
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;
 }

@@ -185,28 +185,12 @@ void Communicator::Implementation::keep(Plan& plan, Layout layout) { plan.implem
 
 // --- making them -----------------------------------------------------------------------------------------------------
 
-Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, std::string explanation, bool has_part) const {
+Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& options, const Choose& choose) const {
     if (options.timeout) checked_timeout(*options.timeout);
     auto own = divide(0, state.rank, OperationKind::plan, state.group->first_group);
-    if (!own->conditions.contains(prepared.algorithm->needs)) {
-        // There were slots for this communicator, but there are none for the plan.
-        const collectives::OperationRow& row = collectives::operation(prepared.call.kind);
-        runtime::Call& call = prepared.call;
-        const bool is_between_groups = runtime::is_between_groups(call.kind);
-        const std::uint64_t longest = call.has_no_part()  ? 0
-                                      : is_between_groups ? std::max(call.bytes, std::uint64_t{call.segment_bytes})
-                                                          : call.bytes;
-        const runtime::Block* const counted = call.is_among_all() && !row.personal ? prepared.arguments.blocks : nullptr;
-        collectives::Situation situation = call.own_sizes ? own->situation_of_blocks(counted) : own->situation(longest);
-        situation.has = situation.has.without(collectives::Condition::called);
-        if (row.combines) situation.has = collectives::conditions_of(prepared.arguments.combiner, situation.has);
-        const Method method = own->method(row, situation, {options.algorithm, options.segment_bytes, {}, nullptr});
-        prepared.algorithm = method.selection.entry;
-        prepared.arguments.segment_bytes = method.segment_bytes;
-        call.algorithm = prepared.algorithm->number;
-        if (!is_between_groups) call.segment_bytes = std::min(method.segment_bytes, runtime::kLongestSegment);
-        if (has_part) explanation = collectives::explain(row, situation, method.selection);
-    }
+    // There may have been slots on the board for this communicator, and none for the plan. Otherwise this one knows what it chose last
+    // time.
+    std::string explanation = choose(own->conditions == conditions ? *this : *own, prepared);
     struct Planned {
         runtime::Call call;
         KnownClocks clocks;

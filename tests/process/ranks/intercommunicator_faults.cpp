@@ -124,6 +124,7 @@ ROLLCALL_SCENARIO(plans_without_a_part) {
     const auto explains = [&](const char* what, const std::string& says) {
         const bool has_no_part = says.find("this rank has no part") != std::string::npos;
         check(has_no_part == (scene.rank == 0), "a plan of a {} explains itself by '{}'", what, says);
+        check(has_no_part || says.find(" 3 ranks: ") != std::string::npos, "{}: '{}'", what, says);  // the root and the other group
         check(says.starts_with("intergroup_") && says.find("18446744073709551615") == std::string::npos, "{}: '{}'", what, says);
     };
     explains("broadcast", between.plan_broadcast(data, root).explanation());

@@ -9,13 +9,16 @@
 
 namespace rollcall::test {
 
-// Where the board has room for the world only, a plan reports that it does not share predictions.
+// Where the board has room for the world only, a plan reports that it does not share predictions, and chooses as if there were no board.
 ROLLCALL_SCENARIO(plan_without_slots) {
     int value = scene.rank;
     std::vector<int> all(static_cast<std::size_t>(scene.size));
     Plan plan = scene.world.plan_gather(value, all, 0);
     check(plan.explanation().find("ROLLCALL_BOARD_SLOTS") != std::string::npos, "it says '{}'", plan.explanation());
     plan.run();
+    Plan barrier = scene.world.plan_barrier();
+    check(barrier.explanation().find("board_") == std::string::npos, "it says '{}'", barrier.explanation());
+    barrier.run();
 }
 
 // Without node memory, `auto` chooses other algorithms for plans than for calls, also where the blocks have different sizes.

@@ -21,9 +21,14 @@ class PrivateDescriptors {
         const std::lock_guard lock(mutex_);
         numbers_.insert(number);
     }
-    bool remove(int number) {
+    void remove(int number) {
         const std::lock_guard lock(mutex_);
-        return numbers_.erase(number) != 0;
+        numbers_.erase(number);
+    }
+    /// Closes it with the mutex held. A child that is forked at that moment would otherwise have it, and nobody would close it there.
+    void close(int number) {
+        const std::lock_guard lock(mutex_);
+        if (numbers_.erase(number) != 0) ::close(number);
     }
 
   private:
@@ -48,6 +53,7 @@ void Descriptor::keep_from_children() {
     is_private_ = true;
 }
 
-bool Descriptor::disclose() noexcept { return PrivateDescriptors::all().remove(descriptor_); }
+void Descriptor::disclose() noexcept { PrivateDescriptors::all().remove(descriptor_); }
+void Descriptor::close_private() noexcept { PrivateDescriptors::all().close(descriptor_); }
 
 }  // namespace rollcall::inline foundation

@@ -30,8 +30,10 @@ class Descriptor {
         return std::exchange(descriptor_, -1);
     }
     void reset(int descriptor = -1) {
-        const bool is_here = !std::exchange(is_private_, false) || disclose();
-        if (descriptor_ >= 0 && is_here) ::close(descriptor_);
+        if (std::exchange(is_private_, false))
+            close_private();
+        else if (descriptor_ >= 0)
+            ::close(descriptor_);
         descriptor_ = descriptor;
     }
     /// From now on, the descriptor is closed in each child that this process forks. So the other side notices the end of this process, and
@@ -39,8 +41,10 @@ class Descriptor {
     void keep_from_children();
 
   private:
-    /// Returns false if this process is such a child. The number may then belong to another descriptor.
-    bool disclose() noexcept;
+    /// From now on, children have it.
+    void disclose() noexcept;
+    /// Closes it, unless this process is such a child: the number may then belong to another descriptor.
+    void close_private() noexcept;
 
     int descriptor_ = -1;
     bool is_private_ = false;

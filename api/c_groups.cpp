@@ -93,6 +93,9 @@ rollcall_status rollcall_intercommunicator_create(const rollcall_communicator* c
         return c::checked(communicator).create_intercommunicator(list_of(first, first_count), list_of(second, second_count));
     });
 }
+rollcall_status rollcall_intercommunicator_copy(const rollcall_intercommunicator* between, rollcall_intercommunicator** result) {
+    return make_intercommunicator(result, [&] { return checked(between); });
+}
 void rollcall_intercommunicator_free(rollcall_intercommunicator* between) {
     guarded([&] { delete between; });
 }
@@ -122,6 +125,9 @@ rollcall_status rollcall_listener_create(const rollcall_communicator* communicat
                                          rollcall_listener** result) {
     return give_handle(result, "the place for the listener",
                        [&] { return Listener(c::checked(communicator), {.job_name = text_of(job_name), .port = port}); });
+}
+rollcall_status rollcall_listener_copy(const rollcall_listener* listener, rollcall_listener** result) {
+    return give_handle(result, "the place for the listener", [&] { return c::checked(listener, "the listener").handle; });
 }
 void rollcall_listener_free(rollcall_listener* listener) {
     guarded([&] { delete listener; });

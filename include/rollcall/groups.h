@@ -27,6 +27,8 @@ typedef struct rollcall_intercommunicator rollcall_intercommunicator;
  * ranks in neither group. */
 rollcall_status rollcall_intercommunicator_create(const rollcall_communicator* communicator, const int* first, size_t first_count,
                                                   const int* second, size_t second_count, rollcall_intercommunicator** result);
+/** Gives one more handle to the same intercommunicator. Not collective. Free each handle. */
+rollcall_status rollcall_intercommunicator_copy(const rollcall_intercommunicator* between, rollcall_intercommunicator** result);
 /** Frees the handle. NULL is allowed. Between two jobs, freeing the last handle waits for all ranks of both jobs, as
  * rollcall_intercommunicator_disconnect() does, but a failure is only logged. What merge made counts as such a handle, and so do requests,
  * plans and completion queues. */
@@ -59,10 +61,12 @@ typedef struct rollcall_listener rollcall_listener;
  * live until the call returns. */
 rollcall_status rollcall_listener_create(const rollcall_communicator* communicator, const char* job_name, uint16_t port,
                                          rollcall_listener** result);
-/** Frees the handle, and ends the listening. NULL is allowed. */
+/** Gives one more handle to the same listener. Not collective. Free each handle. */
+rollcall_status rollcall_listener_copy(const rollcall_listener* listener, rollcall_listener** result);
+/** Frees the handle. With the last one the listening ends. NULL is allowed. */
 void rollcall_listener_free(rollcall_listener* listener);
-/** What the other job needs to connect: secret, because it holds a key. It is valid until rollcall_listener_free(). Empty on ranks other
- * than 0, and for NULL. */
+/** What the other job needs to connect: secret, because it holds a key. It is valid as long as there is a handle. Empty on ranks other than
+ * 0, and for NULL. */
 const char* rollcall_listener_invitation(const rollcall_listener* listener);
 /** Waits until another job connects. Collective over the communicator. */
 rollcall_status rollcall_listener_accept(const rollcall_listener* listener, int64_t timeout, rollcall_intercommunicator** result);

@@ -146,8 +146,12 @@ static void connections(const rollcall_communicator* world, const rollcall_commu
     rollcall_intercommunicator* between = NULL;
     const int64_t limit = INT64_C(30000000000);
     if (is_first) {
-        rollcall_listener* listener = NULL;
-        OK(rollcall_listener_create(own, "the first half", 0, &listener));
+        rollcall_listener *made = NULL, *listener = NULL;
+        OK(rollcall_listener_create(own, "the first half", 0, &made));
+        OK(rollcall_listener_copy(made, &listener));
+        rollcall_listener_free(made); /* The copy goes on listening. */
+        CHECK(rollcall_listener_copy(NULL, &made) == ROLLCALL_INVALID_ARGUMENT && !made);
+        CHECK(rollcall_listener_copy(listener, NULL) == ROLLCALL_INVALID_ARGUMENT);
         const char* const invitation = rollcall_listener_invitation(listener);
         CHECK((rank == 0) == (strlen(invitation) > 0));
         if (rank == 0) OK(rollcall_send(world, invitation, strlen(invitation) + 1, first, 9, limit));
@@ -158,11 +162,16 @@ static void connections(const rollcall_communicator* world, const rollcall_commu
         if (rank == first) OK(rollcall_receive(world, invitation, sizeof invitation, 0, 9, limit, NULL));
         OK(rollcall_intercommunicator_connect(own, invitation, NULL, limit, &between));
     }
+    rollcall_intercommunicator* const first_handle = between;
+    OK(rollcall_intercommunicator_copy(first_handle, &between));
+    rollcall_intercommunicator_free(first_handle); /* The copy keeps the connection. */
+    CHECK(rollcall_intercommunicator_copy(between, NULL) == ROLLCALL_INVALID_ARGUMENT);
     with_root(between, is_first, 0);
     OK(rollcall_intercommunicator_disconnect(between));
     CHECK(rollcall_intergroup_barrier(between, NULL) == ROLLCALL_STATE);
     rollcall_intercommunicator_free(between);
     CHECK(rollcall_intercommunicator_connect(own, "", NULL, limit, &between) == ROLLCALL_INVALID_ARGUMENT && !between);
+    CHECK(rollcall_intercommunicator_copy(NULL, &between) == ROLLCALL_INVALID_ARGUMENT && !between);
     CHECK(rollcall_listener_accept(NULL, 0, &between) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strcmp(rollcall_listener_invitation(NULL), "") == 0);
 }

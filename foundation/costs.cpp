@@ -45,7 +45,7 @@ Nanoseconds value_of(const std::string& path, std::size_t line, std::string_view
     }
     if (value >= kLeast && value <= kMost) return value;
     refuse(path, line,
-           fmt::format("{} = {} is not allowed; allowed: a duration such as 850ns or 12.5us, from 1ns to 1h", name, quote(text)));
+           fmt::format("{} = {} is not allowed; allowed: a duration such as 850ns or 12.5us, from 1ns to 60min", name, quote(text)));
 }
 
 void read_line_into(Costs& costs, std::array<bool, kCostNames.size()>& seen, const std::string& path, std::size_t number,

@@ -44,7 +44,7 @@ class MessageAhead {
 /// message once more.
 ///
 /// The root sends each member a header that lists only the neighbours of that member. If every member got the whole list, k members would
-/// cost k^2 numbers (40 GB for 100,000 members). If the list were passed along the chain, it would come from a rank that its receiver
+/// cost k^2 numbers (80 GB for 100,000 members). If the list were passed along the chain, it would come from a rank that its receiver
 /// cannot name.
 Task subgroup_root(Operation& op, std::vector<int> members, const MessageAhead& ahead);
 

@@ -35,7 +35,7 @@ struct GroupWay {
 /// Examples: n = 128: binomial for 8 KiB, binary for 128 KiB, scatter_ring for 2 MiB, chain for 8 MiB. n = 2: binomial, always.
 GroupWay group_way(int n, std::uint64_t m);
 
-/// The way for pieces of a size that was asked for (not 0): a chain while there are no more ranks in the group than pieces, otherwise a
+/// The way for pieces of a size that was asked for (not 0): a chain while there are no more ranks besides the root than pieces, otherwise a
 /// binary tree. One piece goes down a binomial tree.
 GroupWay group_way(int n, std::uint64_t m, std::uint64_t segment);
 

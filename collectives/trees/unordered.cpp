@@ -150,9 +150,10 @@ BlockTree tree_of(const SizeParts& parts, const BlockProblem& problem, const Lin
 TimedTree best_unordered_tree(const BlockProblem& problem, const LinearCosts& costs, int root) {
     const int n = problem.ranks();
     if (n > kMostUnorderedRanks)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("the best unordered tree of {} ranks; allowed: up to {} ranks, for its cost grows by 3 with each", n,
-                                kMostUnorderedRanks));
+        throw Error(
+            ErrorCode::invalid_argument,
+            fmt::format("the best unordered tree of {} ranks; allowed: up to {} ranks, for each rank makes its cost three times as large",
+                        n, kMostUnorderedRanks));
     SetTrees trees(problem, costs);
     const Ranks all = (Ranks{1} << n) - 1;
     TimedTree result{BlockTree(n), 0};

@@ -159,7 +159,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// Waits for the next message with this tag from rank `from` that no receive has claimed, and returns its size in bytes. The message
     /// stays for a later receive, which is sure to get it only while no other thread receives with this tag from this rank.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
-    /// Looks for such a message without waiting; returns nothing if there is none. Each call also moves data, as Job::progress() does. Where
+    /// Looks for such a message without waiting; returns nothing if there is none, and then also moves data, as Job::progress() does. Where
     /// there is a background thread (a connection to another job always has one), the arrival of a message does not wake an event loop.
     std::optional<std::uint64_t> try_next_size(int from, Tag tag = 0) const;
 

@@ -77,7 +77,7 @@ class ROLLCALL_EXPORT CompletionQueue {
     /// Waits for the next request that ends, for at most `timeout`. Returns nothing if none has ended by then. It also waits while the
     /// queue is empty, since another thread may add a request, until the job ends: then it returns at once.
     std::optional<Completion> next_for(Timeout timeout);
-    /// Takes a request that has ended, or returns nothing, without waiting. Each call also moves data, as Job::progress() does.
+    /// Takes a request that has ended, or returns nothing, without waiting. In that case it also moves data, as Job::progress() does.
     std::optional<Completion> try_next();
 
     struct Implementation;

@@ -69,8 +69,8 @@ struct CallRecord {
 /// the background (background_...) moves data during the compute phase. One that has no use for the hints (binomial, pipelined) works as it
 /// does in a call: what must be passed on is passed on before the rank arrives, and the rank may leave before its part is done. A barrier
 /// does nothing on a rank before the rank arrives. A broadcast by `shared_memory` or `two_level` may write its message into the buffer
-/// before that. With Predictor::edge_linear, each edge makes a new prediction. Algorithms that decide once, when all other ranks have predicted (the reduces and
-/// allreduces by a schedule, and the sorted trees), may use the first one only.
+/// before that. With Predictor::edge_linear, each edge makes a new prediction. Algorithms that decide once, when all other ranks have
+/// predicted (the reduces and allreduces by a schedule, and the sorted trees), may use the first one only.
 ///
 /// Choice: `auto` chooses as for a call, except for long blocks of a scatter or gather between ranks that do not share memory. There it takes
 /// an algorithm that serves those ranks first that have arrived (with ROLLCALL_DECOUPLE=no, a call does, too).
@@ -119,8 +119,8 @@ class ROLLCALL_EXPORT Plan {
     /// Waits until this rank's part of the iteration that start() started is done, until PlanOptions::timeout at most. Throws the error of
     /// the iteration if it failed, and Error{state} if nothing was started.
     void wait();
-    /// Returns whether wait() would return at once, without waiting. Each call also moves data, as Job::progress() does. Throws
-    /// Error{state} if nothing was started.
+    /// Returns whether wait() would return at once, without waiting. If the iteration has not ended before the call, it also moves data, as
+    /// Job::progress() does. Throws Error{state} if nothing was started.
     bool test();
 
     /// The times of the last iteration for which wait() or run() has returned. Between start() and wait() it has the arrival and the

@@ -41,7 +41,7 @@ rollcall_status rollcall_queue_next(rollcall_queue* queue, rollcall_completion* 
 /** Waits for the next request that ends, at most this time. `got` becomes 1 if one has ended, else 0. With ROLLCALL_DEFAULT_TIMEOUT it does
  * what rollcall_queue_next() does. */
 rollcall_status rollcall_queue_next_for(rollcall_queue* queue, int64_t timeout, int* got, rollcall_completion* completion);
-/** Takes a request that has ended, without waiting. `got` becomes 1 if there is one, else 0. Each call also moves data. */
+/** Takes a request that has ended, without waiting. `got` becomes 1 if there is one. Else it becomes 0, and the call also moves data. */
 rollcall_status rollcall_queue_try_next(rollcall_queue* queue, int* got, rollcall_completion* completion);
 /** Frees the queue and abandons the requests that are in it. NULL is allowed. */
 void rollcall_queue_free(rollcall_queue* queue);

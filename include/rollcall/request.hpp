@@ -64,8 +64,8 @@ class ROLLCALL_EXPORT Request {
     /// and the operation goes on. Throws the operation's error, or Error{timeout} when the request's own deadline has passed; the request
     /// is empty then.
     std::optional<Received> wait_for(Timeout timeout);
-    /// Does not wait. Returns the result if the operation is done, and the request is empty; else nothing. Each call also moves data, as
-    /// Job::progress() does. Throws as wait_for() does.
+    /// Does not wait. Returns the result if the operation is done, and the request is empty; else nothing. A call that returns nothing
+    /// also moves data, as Job::progress() does. Throws as wait_for() does.
     std::optional<Received> test();
     /// Gives the operation up, and returns when its buffers are free, as the destructor does. True: it was cancelled, and the request is
     /// empty. False: the request was empty, or the operation had already ended or failed for another reason; the result is kept for wait().

@@ -216,7 +216,7 @@ rollcall_status rollcall_start_receive(const rollcall_communicator* communicator
 /** Waits until a message with this tag from rank `from` has been announced, and sets its size. The message stays for a later receive. */
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes);
 /** Looks for such a message without waiting. `found` becomes 1 and `bytes` its size if there is one; else `found` becomes 0, and `bytes`
- * stays. Each call also moves data, as rollcall_progress() does. Communicator::try_next_size() says how to use it in an event loop. */
+ * stays, and the call also moves data, as rollcall_progress() does. Communicator::try_next_size() says how to use it in an event loop. */
 rollcall_status rollcall_try_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int* found, uint64_t* bytes);
 
 /* --- collective ------------------------------------------------------------------------------------------------ */
@@ -343,7 +343,7 @@ rollcall_status rollcall_plan_run(rollcall_plan* plan);
 rollcall_status rollcall_plan_start(rollcall_plan* plan);
 /** Waits until this rank's part of the started iteration is done. */
 rollcall_status rollcall_plan_wait(rollcall_plan* plan);
-/** `done` becomes 1 if rollcall_plan_wait() would return at once, else 0. Each call also moves data, as rollcall_progress() does. */
+/** `done` becomes 1 if rollcall_plan_wait() would return at once, else 0. While it is 0, calls move data, as rollcall_progress() does. */
 rollcall_status rollcall_plan_test(rollcall_plan* plan, int* done);
 /** The times of the last iteration that was waited for. Set `record->size` before the call. */
 rollcall_status rollcall_plan_record(const rollcall_plan* plan, rollcall_call_record* record);
@@ -364,7 +364,7 @@ rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, i
 /** Gives the operation up and returns when its buffers are free (over RDMA: when the peer lets them go). `cancelled`, which may be NULL,
  * becomes 1; or it becomes 0 if the operation had already ended, and then the request keeps its result. */
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
-/** Does not wait. `done` becomes 1 if the request is done, else 0. Each call also moves data, as rollcall_progress() does. */
+/** Does not wait. `done` becomes 1 if the request is done, else 0. While it is 0, calls move data, as rollcall_progress() does. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
 /** Waits until one of the requests is done, and sets its index. The request keeps its result for rollcall_wait(), which then returns at
  * once. NULL requests do not count; ROLLCALL_INVALID_ARGUMENT if all are NULL, or of different jobs. ROLLCALL_TIMEOUT abandons nothing. */

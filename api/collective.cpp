@@ -1,5 +1,6 @@
 #include "api/collective.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 

@@ -39,12 +39,12 @@ Communicator::Implementation::Method Communicator::Implementation::method(const 
 
 std::string Communicator::Implementation::choose(const collectives::OperationRow& row, const collectives::Situation& situation,
                                                  const CollectiveOptions& options, Prepared& prepared) const {
-    const Method chosen = method(row, situation, options);
-    prepared.algorithm = chosen.selection.entry;
-    prepared.arguments.segment_bytes = chosen.segment_bytes;
+    const Method found = method(row, situation, options);
+    prepared.algorithm = found.selection.entry;
+    prepared.arguments.segment_bytes = found.segment_bytes;
     prepared.call.algorithm = prepared.algorithm->number;
-    prepared.call.segment_bytes = std::min(chosen.segment_bytes, runtime::kLongestSegment);
-    return collectives::explain(row, situation, chosen.selection);
+    prepared.call.segment_bytes = std::min(found.segment_bytes, runtime::kLongestSegment);
+    return collectives::explain(row, situation, found.selection);
 }
 
 // If the ranks count different sizes, they may choose different algorithms. The error then names the sizes (Call::counts_others()).

@@ -9,10 +9,8 @@
 
 namespace rollcall::collectives {
 
-using namespace cost::model;
-
 Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_host, int nodes) {
-    const auto of = [](Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / kMebibyte; };
+    const auto of = [](Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / cost::model::kMebibyte; };
     Scene scene{.bytes = static_cast<double>(bytes),
                 .ranks = ranks,
                 .ranks_of_node = nodes > 0 ? std::max(static_cast<double>(ranks) / nodes, 1.0) : 1,
@@ -28,12 +26,15 @@ Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_h
 Wait wait_in(Queue queue, const Scene& scene, bool is_root, double leaving) {
     if (queue == Queue::unknown || scene.ranks < 2) return {};
     double messages = 1;
-    if (queue == Queue::rounds) messages = rounds(scene);
-    if (queue == Queue::all) messages = is_root ? others(scene) : std::max(others(scene) / 2, 1.0);
+    if (queue == Queue::rounds) messages = cost::model::rounds(scene);
+    const double others = cost::model::others(scene);
+    if (queue == Queue::all) messages = is_root ? others : std::max(others / 2, 1.0);
     return {.fixed = scene.latency + (messages - 1) * scene.gap, .byte = (leaving > 0 ? leaving : messages) * scene.byte};
 }
 
 namespace cost {
+
+using namespace model;
 
 double linear(const Scene& scene) { return in_a_row(scene, others(scene) * scene.bytes); }
 

@@ -91,7 +91,7 @@ double intergroup_reduce_binomial(const Scene& scene) { return reduce_binomial(o
 
 double intergroup_reduce_chain(const Scene& scene) {
     const Scene group = one_group(scene);
-    const Pieces pieces(scene, static_cast<double>(chain_segment(group)));
+    const ChainPieces pieces(scene, static_cast<double>(chain_segment(group)));
     return through_all(group, pieces) + pieces.count * next(scene, pieces) + port(scene, 1);
 }
 
@@ -105,7 +105,7 @@ double intergroup_allreduce_binomial(const Scene& scene) {
 double intergroup_allreduce_chain(const Scene& both_groups) {
     Scene scene = both_groups;
     scene.ranks_of_node = OneGroup(scene).of_node;
-    const Pieces pieces(scene, static_cast<double>(chain_segment(scene)));
+    const ChainPieces pieces(scene, static_cast<double>(chain_segment(scene)));
     const double first = std::max(through_all(scene, pieces) - next(scene, pieces), 0.0);
     return first + pieces.count * (message(scene, 2 * pieces.size) + pieces.combined) + port(scene, 2);
 }

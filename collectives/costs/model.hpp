@@ -54,21 +54,21 @@ inline double step(const Scene& scene, std::int64_t distance, double bytes, doub
 }
 
 /// The pieces of a chain, and how long it takes to combine one; 0: nothing is combined.
-struct Pieces {
-    Pieces(const Scene& scene, double piece, bool combines = true)
+struct ChainPieces {
+    ChainPieces(const Scene& scene, double piece, bool combines = true)
         : size(std::min(piece, scene.bytes)),
           count(std::max(std::ceil(scene.bytes / piece), 1.0)),
           combined(combines ? size * scene.combined_byte : 0) {}
     double size, count, combined;
 };
 /// How long after a piece the next one comes from another node.
-inline double next(const Scene& scene, const Pieces& pieces) { return message(scene, pieces.size) + pieces.combined; }
+inline double next(const Scene& scene, const ChainPieces& pieces) { return message(scene, pieces.size) + pieces.combined; }
 /// A piece goes through all ranks, which follow one another on their nodes.
-inline double through_all(const Scene& scene, const Pieces& pieces) {
+inline double through_all(const Scene& scene, const ChainPieces& pieces) {
     const double nodes = std::max(nodes_of(scene), 1);
     return (nodes - 1) * next(scene, pieces) + (scene.ranks - nodes) * (within_node(scene, pieces.size) + pieces.combined);
 }
-inline double chain(const Scene& scene, const Pieces& pieces) {
+inline double chain(const Scene& scene, const ChainPieces& pieces) {
     return scene.ranks < 2 ? 0 : through_all(scene, pieces) + (pieces.count - 1) * next(scene, pieces);
 }
 

@@ -48,7 +48,8 @@ ROLLCALL_SCENARIO(begun_plan_passes_on) {
     constexpr std::uint64_t kBytes = 1 << 20;
     const int late = 1, iterations = scene.number(1, 3);
     std::vector<std::byte> data(kBytes);
-    const PlanOptions how{.algorithm = scene.word(0), .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
+    const std::string algorithm = scene.word(0);
+    const PlanOptions how{.algorithm = algorithm, .segment_bytes = 32 << 10, .timeout = std::chrono::seconds(60)};
     Plan plan = scene.world.plan_broadcast(std::span(data), 0, how);
     for (int iteration = 0; iteration < iterations; ++iteration) {
         std::fill(data.begin(), data.end(), std::byte{0});

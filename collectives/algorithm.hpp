@@ -137,6 +137,8 @@ inline constexpr std::string_view kProficz =
     "Proficz: Process arrival pattern aware algorithms for acceleration of scatter and gather operations";
 inline constexpr std::string_view kTraeff = "Träff: On Optimal Trees for Irregular Gather and Scatter Collectives";
 
+inline constexpr std::string_view kSandersSibeyn = "Sanders, Sibeyn: A bandwidth latency tradeoff for broadcast and reduction";
+
 inline constexpr std::string_view kThakur = "Thakur, Rabenseifner, Gropp: Optimization of collective communication operations in MPICH";
 
 inline constexpr std::string_view kBruck = "Bruck, Ho, Kipnis, Upfal, Weathersby: Efficient algorithms for all-to-all communications";
@@ -171,7 +173,7 @@ class Others {
     }
 
   private:
-    std::array<const AlgorithmEntry*, 2> algorithms_{};
+    std::array<const AlgorithmEntry*, 3> algorithms_{};
     std::size_t count_ = 0;
 };
 

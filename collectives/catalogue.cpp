@@ -143,7 +143,8 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
         part.begins_before = true;
     }
     // Where blocks have sizes of their own, the algorithm itself makes room for what comes, once it has been told how much that is.
-    part.kept = call.own_sizes ? 0 : entry->segmented ? room_of_pieces(brought, call.segment_bytes) : brought;
+    if (brought > 0 && !call.own_sizes)
+        part.kept = entry->segmented ? brought / call.bytes * room_of_pieces(call.bytes, call.segment_bytes) : brought;
     if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group);
     // A rank that collects also waits for the ranks below it.
     if (part.ends_after && brought == 0) {

@@ -15,6 +15,7 @@ namespace rollcall::collectives {
 Task broadcast_linear(Operation& op);
 Task broadcast_binomial(Operation& op);
 Task broadcast_pipelined(Operation& op);
+Task broadcast_binary(Operation& op);
 Task broadcast_scatter_allgather(Operation& op);
 Task broadcast_circulant(Operation& op);
 Task broadcast_arrival_blocking(Operation& op);
@@ -56,6 +57,16 @@ inline constexpr AlgorithmEntry kBroadcastAlgorithms[] = {
      .runs_alone = true,
      .queue = Queue::one,
      .cost = &cost::broadcast_chain},
+    {.operation = OperationKind::broadcast,
+     .name = "binary",
+     .aliases = {"bintree"},
+     .algorithm = &broadcast_binary,
+     .summary = "a binary tree of ranks that pass segments on",
+     .paper = kSandersSibeyn,
+     .segmented = true,
+     .runs_alone = true,
+     .queue = Queue::two,
+     .cost = &cost::broadcast_binary},
     {.operation = OperationKind::broadcast,
      .name = "scatter_allgather",
      .aliases = {"sca-all", "scatter-allgather"},
@@ -129,6 +140,13 @@ inline constexpr Rule kBroadcastRules[] = {
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "two_level"),
      "several ranks a node: the message enters each node once, whether its ranks have arrived or not, and is shared through its memory",
      Condition::background},
+    {kShortBroadcast,
+     kAnyRanks,
+     named(kBroadcastAlgorithms, "binomial"),
+     "a short message to many: each message is carried along with its header, and the time decides",
+     {},
+     nullptr,
+     {named(kBroadcastAlgorithms, "linear")}},
     {kAnyBytes,
      kAnyRanks,
      named(kBroadcastAlgorithms, "binomial"),
@@ -136,14 +154,7 @@ inline constexpr Rule kBroadcastRules[] = {
      "call takes the root's port, for which the next call waits",
      Condition::background,
      &cost::chain_segment,
-     {named(kBroadcastAlgorithms, "linear"), named(kBroadcastAlgorithms, "pipelined")}},
-    {8192,
-     kAnyRanks,
-     named(kBroadcastAlgorithms, "binomial"),
-     "a short message to many: each message is carried along with its header, and the time decides",
-     {},
-     nullptr,
-     {named(kBroadcastAlgorithms, "linear")}},
+     {named(kBroadcastAlgorithms, "linear"), named(kBroadcastAlgorithms, "pipelined"), named(kBroadcastAlgorithms, "binary")}},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_nonblocking"),
      "a long message: whichever rank is late, no other one waits for more than two broadcasts to ranks that have arrived; in a fixed tree "
      "or chain a late rank stops all ranks behind it",

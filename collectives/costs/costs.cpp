@@ -26,6 +26,7 @@ Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_h
 Wait wait_in(Queue queue, const Scene& scene, bool is_root, double leaving) {
     if (queue == Queue::unknown || scene.ranks < 2) return {};
     double messages = 1;
+    if (queue == Queue::two) messages = std::min(2.0, cost::model::others(scene));
     if (queue == Queue::rounds) messages = cost::model::rounds(scene);
     const double others = cost::model::others(scene);
     if (queue == Queue::all) messages = is_root ? others : std::max(others / 2, 1.0);
@@ -48,17 +49,25 @@ double chain(const Scene& scene) { return model::chain(scene, {scene, static_cas
 
 double chain_combining(const Scene& scene) { return model::chain(scene, {scene, static_cast<double>(chain_segment(scene))}); }
 
+double binary(const Scene& scene) { return model::binary(scene, {scene, static_cast<double>(chain_segment(scene)), false}); }
+
 double broadcast_linear(const Scene& scene) { return linear(scene) + port(scene, others(scene)); }
 
 double broadcast_binomial(const Scene& scene) { return binomial(scene) + port(scene, steps_between_nodes(scene)); }
 
 double broadcast_chain(const Scene& scene) { return chain(scene) + port(scene, 1); }
 
+double broadcast_binary(const Scene& scene) { return binary(scene) + port(scene, edges_of_binary(scene)); }
+
 double reduce_linear(const Scene& scene) { return broadcast_linear(scene) + others(scene) * scene.bytes * scene.combined_byte; }
 
 double reduce_binomial(const Scene& scene) { return binomial_combining(scene) + port(scene, steps_between_nodes(scene)); }
 
 double reduce_chain(const Scene& scene) { return chain_combining(scene) + port(scene, 1); }
+
+double reduce_binary(const Scene& scene) {
+    return model::binary(scene, {scene, static_cast<double>(chain_segment(scene))}) + port(scene, edges_of_binary(scene));
+}
 
 double two_level_of_blocks(const Scene& scene) {
     Scene nodes = a_rank_of_each_node(scene);

@@ -31,6 +31,7 @@ Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_h
 enum class Queue : std::uint8_t {
     unknown,  ///< The part waits for other ranks, too.
     one,      ///< The data leaves once.
+    two,      ///< The root sends it twice.
     rounds,   ///< The root sends it ceil(log2 n) times.
     all,      ///< The root sends n - 1 messages. Those of the other ranks to the root are in one queue: half of them, on the average.
 };
@@ -55,22 +56,28 @@ double linear(const Scene& scene);
 double binomial(const Scene& scene);
 /// The same, where each rank combines what comes with what it has.
 double binomial_combining(const Scene& scene);
-/// Broadcasts and reductions. A call that goes on without its callers still takes the ports of the network, for which the next call waits. So
-/// what is compared is the time of the call, and, of long messages, one and a half times the time for which its busiest port is taken: (n - 1)
-/// m byte, m byte for each step of a tree between nodes, or m byte. (The factor is a compromise: the best algorithm in a loop of calls is not
-/// always the best one for a single call. docs/performance/hosts-beside-mpi.md has both.)
+/// Broadcasts and reductions. A call that goes on without its callers still takes the ports of the network, for which the next call waits.
+/// So what is compared is the time of the call, and, of long messages, one and a half times the time for which its busiest port is taken:
+/// (n - 1) m byte, m byte for each step of a binomial tree between nodes, two of them in a binary tree, or one in a chain. (The factor is a
+/// compromise: the best algorithm in a loop of calls is not always the best one for a single call. docs/performance/hosts-beside-mpi.md has
+/// both.)
 double broadcast_linear(const Scene& scene);
 double broadcast_binomial(const Scene& scene);
 double broadcast_chain(const Scene& scene);
+double broadcast_binary(const Scene& scene);
 double reduce_linear(const Scene& scene);
 double reduce_binomial(const Scene& scene);
 double reduce_chain(const Scene& scene);
+double reduce_binary(const Scene& scene);
 /// A tree in which a subtree's blocks travel together: ceil(log2 n) latency + (n - 1) m byte.
 double binomial_of_blocks(const Scene& scene);
 /// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene). On N nodes, (X + N - 2) of these steps are between
 /// nodes, and n - N within.
 double chain(const Scene& scene);
 double chain_combining(const Scene& scene);
+/// The same X pieces of s bytes down a binary tree. A rank is busy with a piece for one child for gap + s byte before it sends it to the
+/// other one: (X + floor(log2 n) - 1) (gap + latency + 2 s byte). Each rank is taken to have a node.
+double binary(const Scene& scene);
 /// One message between each node and that of the root. The ranks of a node share their blocks through its memory.
 double two_level_of_blocks(const Scene& scene);
 /// All ranks tell one, and it tells all: 2 (latency + (n - 2) gap).
@@ -79,8 +86,8 @@ double barrier_linear(const Scene& scene);
 double barrier_dissemination(const Scene& scene);
 /// The ranks of a node tell one of them, and it tells them; between nodes, dissemination.
 double barrier_two_level(const Scene& scene);
-/// Each rank sends n - 1 blocks, and receives as many. The ranks of a node share its link. A rank that sends and receives at the same time is
-/// busy with each message for at least two fifths of the latency (measured on 16 emulated hosts). So it is in all exchanges.
+/// Each rank sends n - 1 blocks, and receives as many. The ranks of a node share its link. A rank that sends and receives at the same time
+/// is busy with each message for at least two fifths of the latency (measured on 16 emulated hosts). So it is in all exchanges.
 double exchange(const Scene& scene);
 /// ceil(log2 n) rounds; at the end the blocks are copied to their places.
 double allgather_bruck(const Scene& scene);
@@ -106,8 +113,9 @@ double intergroup_full_duplex(const Scene& scene);
 /// The same between nodes, with the blocks of a node, or one message for each pair of nodes if all data of a group is short. Blocks are
 /// copied before, and all of the data is copied twice afterwards.
 double intergroup_two_level(const Scene& scene);
-/// Between a root in one group and the ranks of the other group, of which g share N nodes. The estimates take the root to be on a node of its
-/// own. A broadcast goes down a tree or a chain of N + 1 nodes, and is copied twice on each. Of blocks there is one message for each node.
+/// Between a root in one group and the ranks of the other group, of which g share N nodes. The estimates take the root to be on a node of
+/// its own. A broadcast goes down a tree or a chain of N + 1 nodes, and is copied twice on each. Of blocks there is one message for each
+/// node.
 double intergroup_broadcast_two_level(const Scene& scene);
 double intergroup_two_level_of_blocks(const Scene& scene);
 /// A reduce of the g ranks, and a message to the root: up a tree, down a chain that ends at the root, or on two levels.
@@ -115,13 +123,13 @@ double intergroup_reduce_binomial(const Scene& scene);
 double intergroup_reduce_chain(const Scene& scene);
 double intergroup_reduce_two_level(const Scene& scene);
 /// The same in both groups at once, where the message goes both ways and the result goes down a tree or a chain, or to all nodes. In the
-/// chain of all ranks, a piece goes through all of them, and then a rank receives and sends two more pieces at a time: one that it combines,
-/// and one of the result.
+/// chain of all ranks, a piece goes through all of them, and then a rank receives and sends two more pieces at a time: one that it
+/// combines, and one of the result.
 double intergroup_allreduce_binomial(const Scene& scene);
 double intergroup_allreduce_chain(const Scene& scene);
 double intergroup_allreduce_two_level(const Scene& scene);
-/// Each rank sends a block to each of g ranks. The ranks of a node share its link. On two levels, one rank of each node collects what leaves
-/// it, and hands out what comes.
+/// Each rank sends a block to each of g ranks. The ranks of a node share its link. On two levels, one rank of each node collects what
+/// leaves it, and hands out what comes.
 double intergroup_alltoall_linear(const Scene& scene);
 double intergroup_alltoall_two_level(const Scene& scene);
 
@@ -136,8 +144,9 @@ double reduce_scatter_pairwise(const Scene& scene);
 double reduce_scatter_reduce_then_scatter(const Scene& scene);
 /// The ranks of a node combine all blocks through its memory. Between nodes, each lane takes one of these two.
 double reduce_scatter_two_level(const Scene& scene);
-/// If a rank's share of the elements has up to this size, in bytes, the time decides between a ring and log2 n steps. Longer ones go round a
-/// ring: measured it is faster, although by the estimates it takes up to 2.9 times as long (shares that are little longer, of many ranks).
+/// If a rank's share of the elements has up to this size, in bytes, the time decides between a ring and log2 n steps. Longer ones go round
+/// a ring: measured it is faster, although by the estimates it takes up to 2.9 times as long (shares that are little longer, of many
+/// ranks).
 inline constexpr std::uint64_t kComparedShare = 8 << 10;
 /// Which of the two a reduce_scatter takes whose ranks are on nodes of their own. (The rules say the same.)
 bool takes_halving(const Scene& scene);
@@ -148,8 +157,8 @@ double scan_recursive_doubling(const Scene& scene);
 double scan_two_level(const Scene& scene);
 
 /// The piece of a chain, in bytes: the power of two from 16 to 128 KiB that takes the least time. The least time of all is at
-/// s = sqrt(m latency / ((n - 2) byte)), if each rank has a node. With smaller pieces, the engine's work for each message counts; with larger ones, a piece leaves
-/// the caches before it is passed on.
+/// s = sqrt(m latency / ((n - 2) byte)), if each rank has a node. With smaller pieces, the engine's work for each message counts; with
+/// larger ones, a piece leaves the caches before it is passed on. A binary tree has the same pieces.
 std::uint64_t chain_segment(const Scene& scene);
 
 }  // namespace cost

@@ -72,6 +72,18 @@ inline double chain(const Scene& scene, const ChainPieces& pieces) {
     return scene.ranks < 2 ? 0 : through_all(scene, pieces) + (pieces.count - 1) * next(scene, pieces);
 }
 
+/// floor(log2 n)
+inline double whole_rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1))) - 1; }
+
+/// The same pieces down a binary tree, or up. A rank has two children, and is busy with the message of one before that of the other.
+inline double binary(const Scene& scene, const ChainPieces& pieces) {
+    const double busy = scene.gap + pieces.size * scene.byte + pieces.combined;
+    return scene.ranks < 2 ? 0 : (whole_rounds(scene) + pieces.count - 1) * (busy + next(scene, pieces));
+}
+/// How many messages of a binary tree enter a node from others, or leave it, at most. The ranks of a node follow one another, so those that
+/// have children elsewhere are on one path, and only the last of them can have two.
+inline double edges_of_binary(const Scene& scene) { return std::min(std::min(scene.ranks_of_node, rounds(scene)) + 1, others(scene)); }
+
 /// Elements are sent twice more, between neighbours, where n is not a power of two.
 inline double folding(const Scene& scene) {
     const bool is_power_of_two = std::has_single_bit(static_cast<unsigned>(std::max(scene.ranks, 1)));
@@ -88,7 +100,5 @@ inline double tree_steps(const Scene& scene, double bytes) {
 inline double steps_between_nodes(const Scene& scene) {
     return rounds(scene) - std::min(std::floor(std::log2(scene.ranks_of_node)), rounds(scene));
 }
-
-inline double whole_rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1))) - 1; }
 
 }  // namespace rollcall::collectives::cost::model

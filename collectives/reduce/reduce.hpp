@@ -15,6 +15,7 @@ namespace rollcall::collectives {
 Task reduce_linear(Operation& op);
 Task reduce_binomial(Operation& op);
 Task reduce_pipelined(Operation& op);
+Task reduce_binary(Operation& op);
 Task reduce_rabenseifner(Operation& op);
 Task reduce_ring(Operation& op);
 Task reduce_radix_k(Operation& op);
@@ -27,6 +28,8 @@ Task reduce_online(Operation& op);
 std::uint64_t reduce_binomial_collects(std::uint64_t bytes, int root, int rank, int ranks);
 /// The message, unless the rank is the first one of the chain (AlgorithmEntry::collects).
 std::uint64_t reduce_pipelined_collects(std::uint64_t bytes, int root, int rank, int ranks);
+/// The message of each child (AlgorithmEntry::collects).
+std::uint64_t reduce_binary_collects(std::uint64_t bytes, int root, int rank, int ranks);
 /// Needs `arguments().oracle`, the arrival times of all ranks. For simulations only.
 Task reduce_near_optimal(Operation& op);
 
@@ -60,6 +63,17 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .queue = Queue::one,
      .cost = &cost::reduce_chain,
      .collects = &reduce_pipelined_collects},
+    {.operation = OperationKind::reduce,
+     .name = "binary",
+     .aliases = {"bintree"},
+     .algorithm = &reduce_binary,
+     .summary = "a binary tree; a rank combines pieces of its two subtrees with its own and passes them on",
+     .paper = kSandersSibeyn,
+     .segmented = true,
+     .runs_alone = true,
+     .queue = Queue::one,
+     .cost = &cost::reduce_binary,
+     .collects = &reduce_binary_collects},
     {.operation = OperationKind::reduce,
      .name = "rabenseifner",
      .aliases = {"rab"},
@@ -142,14 +156,21 @@ inline constexpr Rule kReduceRules[] = {
     {kAnyBytes, 2, named(kReduceAlgorithms, "linear"), "with two ranks, every algorithm sends the same single message"},
     {8192, 8, named(kReduceAlgorithms, "linear"),
      "a short message travels with its header, so its sender is done at once, and no rank waits for a rank that forwards"},
+    {kShortBroadcast,
+     kAnyRanks,
+     named(kReduceAlgorithms, "binomial"),
+     "a short message from each of many: n - 1 or log2 n messages enter the root, and the time decides",
+     {},
+     nullptr,
+     {named(kReduceAlgorithms, "linear")}},
     {kAnyBytes,
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),
-     "n - 1 or log2 n whole messages enter the root, or pieces go down a chain in which each rank combines once; the time decides, and how "
-     "long the call takes the root's port, for which the next call waits",
+     "n - 1 or log2 n whole messages enter the root, or pieces go up a chain or a binary tree, of which one or two enter it at a time; the "
+     "time decides, and how long the call takes the root's port, for which the next call waits",
      {},
      &cost::chain_segment,
-     {named(kReduceAlgorithms, "pipelined"), named(kReduceAlgorithms, "linear")}},
+     {named(kReduceAlgorithms, "pipelined"), named(kReduceAlgorithms, "binary"), named(kReduceAlgorithms, "linear")}},
 };
 
 }  // namespace rollcall::collectives

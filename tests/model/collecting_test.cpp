@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "collectives/trees/binary.hpp"
 #include "collectives/trees/halving.hpp"
 #include "tests/model/blocks.hpp"
 #include "tests/model/decoupled.hpp"
@@ -16,6 +17,7 @@ namespace rollcall::model_test::decoupled {
 namespace {
 
 const AlgorithmEntry& binomial(OperationKind kind) { return collectives::find_algorithm(kind, "binomial"); }
+const AlgorithmEntry& binary() { return collectives::find_algorithm(OperationKind::reduce, "binary"); }
 const AlgorithmEntry& chain() { return collectives::find_algorithm(OperationKind::reduce, "pipelined"); }
 
 runtime::Group group_of(int ranks) {
@@ -67,6 +69,26 @@ TEST(Collecting, ALateRankOfAChainHasCollectedBeforeItComes) {
                           rank != root && (rank + 1) % n != root);
 }
 
+// Rank 1 of 8 has the children 2 and 4, of which rank 2 has one more. What both bring is combined before its caller comes.
+TEST(Collecting, ALateRankOfABinaryTreeHasCollectedBeforeItComes) {
+    constexpr double kGamma = 0.5;
+    constexpr Nanoseconds kLate = 1'000'000, kCopy = 500, kMessage = 20 + 1000;
+    const auto outcome = run(machine(8, kGamma), binary(), 0, 1000, 0, {0, kLate, 0, 0, 0, 0, 0, 0});
+    EXPECT_EQ(outcome.exits[1], kLate + kCopy) << "it leaves after a copy";
+    // Ranks 1 and 0 combine, and one message is sent; rank 0 combines what rank 5 brought after that.
+    EXPECT_EQ(outcome.exits[0], kLate + kCopy + 3 * kCopy + kMessage);
+    for (int n = 2; n < 9; ++n)
+        for (int root = 0; root < n; ++root)
+            for (int rank = 0; rank < n; ++rank) {
+                const auto part = collectives::part_alone(collectives::make_call(binary(), root, 1000, 250), rank, group_of(n));
+                const auto children = collectives::binary_tree(n, root, rank).children.size();
+                EXPECT_EQ(part.begins_before, rank != root && children > 0);
+                if (rank == root) continue;
+                EXPECT_EQ(part.collected, 1000 * children);
+                EXPECT_EQ(part.kept, 1000 * children) << "four pieces of each child";
+            }
+}
+
 // Pieces, of which some have come when the caller does.
 TEST(Collecting, ACallerMayComeAmongThePieces) {
     constexpr std::uint64_t kBytes = 8000, kPiece = 1000;
@@ -75,14 +97,15 @@ TEST(Collecting, ACallerMayComeAmongThePieces) {
     for (int repetition = 0; repetition < repetitions(100); ++repetition) {
         const Nanoseconds late = static_cast<Nanoseconds>(random.between(1, 12'000));
         const Times arrivals = {0, static_cast<Nanoseconds>(random.between(1, 12'000)), late, 0};
-        SCOPED_TRACE(testing::PrintToString(arrivals));
+        const AlgorithmEntry& entry = random.below(2) == 0 ? chain() : binary();
+        SCOPED_TRACE(fmt::format("{} {}", entry.name, testing::PrintToString(arrivals)));
         std::vector<std::vector<std::byte>> elements;
         for (int rank = 0; rank < 4; ++rank) elements.emplace_back(kBytes, static_cast<std::byte>(1 + rank));
         std::vector<std::byte> sum(kBytes);
         Simulation simulation(machine(4, 0.25));
         const auto outcome = simulation.run(
             [&](int rank) {
-                Simulation::RankCall call{collectives::make_call(chain(), 0, kBytes, kPiece), chain().algorithm, {}};
+                Simulation::RankCall call{collectives::make_call(entry, 0, kBytes, kPiece), entry.algorithm, {}};
                 call.arguments = collectives::arguments_of(
                     collectives::operation(OperationKind::reduce),
                     {.contribution = elements[static_cast<std::size_t>(rank)].data(), .data = rank == 0 ? sum.data() : nullptr}, kBytes, 4,
@@ -108,7 +131,8 @@ TEST(Collecting, NobodyWaitsLongerThanForTheLastRank) {
         const std::uint64_t bytes = random.between(100, 20'000);
         const Times arrivals = random_delays(random, n, root, 100'000);
         const Nanoseconds last = *std::max_element(arrivals.begin(), arrivals.end());
-        for (const AlgorithmEntry* const collecting : {&binomial(OperationKind::gather), &binomial(OperationKind::reduce), &chain()}) {
+        for (const AlgorithmEntry* const collecting :
+             {&binomial(OperationKind::gather), &binomial(OperationKind::reduce), &chain(), &binary()}) {
             const AlgorithmEntry& entry = *collecting;
             SCOPED_TRACE(fmt::format("{} {} n={} root={} bytes={} {}", runtime::name(entry.operation), entry.name, n, root, bytes,
                                      testing::PrintToString(arrivals)));

@@ -260,6 +260,14 @@ TEST(Example, Pipelined) {
     }
 }
 
+TEST(Example, Binary) {
+    for (const auto model : kModels) {
+        const auto outcome = run(broadcast("binary"), Times(4, 0), {.model = model, .cut_through = false, .segment = T, .bytes = 3 * T});
+        expect_near(outcome.exits, {6, 6, 6, 6});
+        EXPECT_EQ(outcome.messages, 9u);
+    }
+}
+
 TEST(Example, ScatterAllgather) {
     const auto outcome = run(broadcast("scatter_allgather"), Times(4, 0), {.cut_through = false, .bytes = 4 * T});
     expect_near(outcome.exits, {6, 6, 6, 6});

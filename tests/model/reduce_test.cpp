@@ -125,6 +125,7 @@ TEST(ReduceExamples, Binomial) {
 TEST(ReduceExamples, Pipelined) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "pipelined", 4, 0, 30, 10, Times(4)), (Times{50, 50, 40, 30}));
 }
+TEST(ReduceExamples, Binary) { EXPECT_EQ(exits_of(OperationKind::reduce, "binary", 4, 0, 30, 10, Times(4)), (Times{60, 60, 40, 40})); }
 TEST(ReduceExamples, Rabenseifner) {
     EXPECT_EQ(exits_of(OperationKind::reduce, "rabenseifner", 4, 0, 40, 0, Times(4)), (Times{60, 40, 60, 40}));
 }
@@ -355,7 +356,7 @@ TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
     };
     expect_refusal(OperationKind::allreduce, "ring", "recursive_doubling, reduce_then_broadcast, shared_memory");
     for (const char* const algorithm : {"rabenseifner", "ring", "radix_k"})
-        expect_refusal(OperationKind::reduce, algorithm, "linear, binomial, pipelined, shared_memory");
+        expect_refusal(OperationKind::reduce, algorithm, "linear, binomial, pipelined, binary, shared_memory");
 }
 
 // One rank sums floats while the others sum doubles, or it asks for the rank order. It is told, and so are the others.

@@ -64,8 +64,8 @@ TEST_F(BenchCommand, AutoTakesTheFastestAlgorithmOnASimulatedNetwork) {
         double little;
     } const compared[] = {
         // Of these the next call counts, too (cost::broadcast_chain).
-        {"broadcast", "binomial,pipelined,linear", "16,16Ki,128Ki,1Mi,8Mi", 1.5},
-        {"reduce", "binomial,pipelined,linear", "16,64Ki,128Ki,1Mi,8Mi", 1.5},
+        {"broadcast", "binomial,binary,pipelined,linear", "16,16Ki,128Ki,1Mi,8Mi", 1.5},
+        {"reduce", "binomial,binary,pipelined,linear", "16,64Ki,128Ki,1Mi,8Mi", 1.5},
         {"scan", "recursive_doubling,linear", "16,64Ki,128Ki,1Mi,8Mi", 1.25},
         {"allreduce", "recursive_doubling,rabenseifner,ring", "64,1Ki,8Ki,64Ki,128Ki", 1.25},
         {"allgather", "bruck,linear", "1Ki,64Ki,1Mi", 1.25},

@@ -132,8 +132,8 @@ TEST_F(Tune, InfoExplainsByTheFile) {
         return Json{{"algorithm", ""}, {"because", ""}};
     };
     const Json built_in = row_of("no"), measured = row_of(file("costs", "network_latency = 10ms\nnetwork_gap = 1us\n"));
-    EXPECT_EQ(built_in["algorithm"], "pipelined");
-    EXPECT_NE(built_in["because"].get<std::string>().find("by the built-in costs: pipelined 550 us, binomial "), std::string::npos)
+    EXPECT_EQ(built_in["algorithm"], "binary");
+    EXPECT_NE(built_in["because"].get<std::string>().find("by the built-in costs: binary 442 us, pipelined "), std::string::npos)
         << built_in;
     EXPECT_EQ(measured["algorithm"], "linear");
     EXPECT_NE(measured["because"].get<std::string>().find("by the measured costs: linear "), std::string::npos) << measured;

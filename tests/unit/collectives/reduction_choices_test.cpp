@@ -139,7 +139,8 @@ TEST(ReductionChoices, OfAReduceDependOnTheRanksOfANode) {
         return select(OperationKind::reduce, {.bytes = bytes, .ranks = ranks, .has = nodes > 0 ? on_nodes : kOneRankOnEachHost, .nodes = nodes})
             .entry->name;
     };
-    EXPECT_EQ(taken(1 << 20, 1024, 0), "binomial");
+    EXPECT_EQ(taken(1 << 20, 1024, 0), "binary");
+    EXPECT_EQ(taken(32 << 10, 1024, 0), "binary");
     EXPECT_EQ(taken(1 << 20, 1024, 32), "pipelined");
     EXPECT_EQ(taken(32 << 10, 1024, 32), "binomial");
     EXPECT_EQ(taken(32 << 10, 16, 4), "binomial");

@@ -166,6 +166,19 @@ void Collective::refuse_null(const runtime::Arguments& given, const char* form) 
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} on {}: the data received would overwrite the data to send: give the result a buffer of its own",
                                 caller(form), here().state.group->name));
+    if (row_.combines && row_.in_blocks && overwrites_others(given)) [[unlikely]]
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("{} on {}: the result would overwrite elements that are still to be combined: give it this rank's place in "
+                                "the contribution, or a buffer of its own",
+                                caller(form), here().state.group->name));
+}
+
+// Whether the place of this rank's result is in the contribution, but not where its own block is.
+bool Collective::overwrites_others(const runtime::Arguments& given) const {
+    const auto address = [](const void* data) { return reinterpret_cast<std::uintptr_t>(data); };
+    const std::uintptr_t begin = address(given.contribution.data), result = address(given.data.data);
+    return given.data.size > 0 && result < begin + given.contribution.size && begin < result + given.data.size &&
+           result != begin + static_cast<std::uint64_t>(here().state.rank) * given.data.size;
 }
 
 // `is_planned`: its callers may announce themselves before they arrive.

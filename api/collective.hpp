@@ -55,6 +55,7 @@ class Collective {
     void check_buffers(const runtime::Arguments& given, const char* form) const;
     /// One of these buffers is null. The error names its parameter.
     void refuse_null(const runtime::Arguments& given, const char* form) const;
+    bool overwrites_others(const runtime::Arguments& given) const;
     std::string caller(const char* form) const;
     [[noreturn]] void refuse_size(const char* form) const;
     /// The size of the data, of all blocks if there are blocks. Refuses a size that no buffer can have.

@@ -50,7 +50,7 @@ bool has_messages(const AlgorithmEntry& entry, int rank, const runtime::Group& g
     return nodes && nodes->members[static_cast<std::size_t>(nodes->of[static_cast<std::size_t>(rank)])].front() == rank;
 }
 
-/// The memory for what other ranks bring to this one. Elements whose order counts go to rank 0 first.
+/// The memory for what other ranks bring to this one.
 std::uint64_t brought_to(const AlgorithmEntry& entry, const runtime::Call& call, int rank, int ranks) {
     if (!entry.collects || rank == call.root) return 0;
     return entry.collects(call.bytes, call.root, rank, ranks);

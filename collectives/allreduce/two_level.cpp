@@ -7,7 +7,7 @@
 // If the elements are few, there are fewer lanes: one, which has all of them, if the nodes do not have many ranks.
 //
 // Example: nodes {0 1} {2 3}, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1 and 3
-// write until 1. Ranks 0 and 2 copy their own elements until 1, combine until 2, exchange until 7, combine until 8, and write until 9.
+// write until 1. Ranks 0 and 2 wait for them, combine until 2, exchange until 7, combine until 8, and write until 9.
 // Ranks 1 and 3 copy until 10. With two lanes, ranks 0 and 2 would do so with the first half of the elements, and ranks 1 and 3 with the
 // second half.
 #include <vector>

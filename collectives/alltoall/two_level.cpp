@@ -11,8 +11,8 @@
 // Example: nodes {0 1} {2 3}, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0. Ranks 1 and 3 write four
 // blocks until 4. Ranks 0 and 2 copy their own blocks until 4, and the others until 8. They exchange four blocks until 28, copy the four
 // that stay on the node until 32, and write all eight until 40. Then each rank copies its four until 44.
-// In lanes: each rank puts its blocks in order until 4 and writes two for the other rank until 6. It copies its own two until 8 and the
-// other's until 10, and puts those for the other node together until 12. It exchanges two blocks until 22.
+// In lanes: each rank puts its blocks in order until 4 and writes two for the other rank until 6. It copies the other's two until 8 and
+// its own until 10, and puts those for the other node together until 12. It exchanges two blocks until 22.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

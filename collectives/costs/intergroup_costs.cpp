@@ -42,9 +42,9 @@ Scene root_and_nodes(const Scene& scene) {
     return nodes;
 }
 
-/// The ranks of a group combine on their nodes, in lanes if the elements are many, and the nodes up a tree or a chain.
-double reduce_to_a_node(const Scene& scene) {
-    const double of_node = OneGroup(scene).of_node, lanes = scene.bytes <= static_cast<double>(kOneLane) ? 1 : of_node;
+/// The ranks of a group combine on their nodes, in so many lanes, and the nodes up a tree or a chain.
+double reduce_to_a_node(const Scene& scene, double lanes) {
+    const double of_node = OneGroup(scene).of_node;
     const Scene nodes = nodes_of_group(scene);
     return scene.signal + scene.bytes * (scene.copied_byte + of_node / lanes * scene.combined_byte) +
            std::min(reduce_binomial(nodes), reduce_chain(nodes));
@@ -95,7 +95,10 @@ double intergroup_reduce_chain(const Scene& scene) {
     return through_all(group, pieces) + pieces.count * next(scene, pieces) + port(scene, 1);
 }
 
-double intergroup_reduce_two_level(const Scene& scene) { return reduce_to_a_node(scene) + message(scene, scene.bytes); }
+double intergroup_reduce_two_level(const Scene& scene) {
+    const double lanes = scene.bytes <= static_cast<double>(kOneLane) ? 1 : OneGroup(scene).of_node;
+    return reduce_to_a_node(scene, lanes) + message(scene, scene.bytes);
+}
 
 double intergroup_allreduce_binomial(const Scene& scene) {
     const Scene one = one_group(scene);
@@ -112,7 +115,8 @@ double intergroup_allreduce_chain(const Scene& both_groups) {
 
 double intergroup_allreduce_two_level(const Scene& scene) {
     const Scene nodes = nodes_of_group(scene);
-    return reduce_to_a_node(scene) + message(scene, scene.bytes) + std::min(binomial(nodes), chain(nodes)) + scene.signal +
+    const double of_node = OneGroup(scene).of_node, lanes = lanes_of_all(scene.bytes, of_node, of_node);
+    return reduce_to_a_node(scene, lanes) + message(scene, scene.bytes) + std::min(binomial(nodes), chain(nodes)) + scene.signal +
            2 * scene.bytes * scene.copied_byte;
 }
 

@@ -8,8 +8,8 @@
 // The lanes end where the root is, or on a node on which both groups have ranks, if there is one.
 //
 // Example: one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Reduce to a0, nodes {a0 b0} {b1 b2}:
-// b2 writes until 1 and leaves. b0 and b1 copy their own elements until 1, and b1 combines until 2. b1->b0 until 7. b0 combines until 8 and
-// writes until 9, and a0 copies until 10. Allreduce, nodes {a0 a1} {b0 b1}: a1 and b1 write until 1. a0 and b0 copy their own until 1,
+// b2 writes until 1 and leaves. b0 copies its own elements until 1, and b1 combines until 2. b1->b0 until 7. b0 combines until 8 and
+// writes until 9, and a0 copies until 10. Allreduce, nodes {a0 a1} {b0 b1}: a1 and b1 write until 1. a0 and b0 wait for them,
 // combine until 2, exchange until 7, and write until 8. a1 and b1 copy until 9.
 #include <algorithm>
 #include <array>

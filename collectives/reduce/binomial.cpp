@@ -47,14 +47,12 @@ Task reduce_binomial(Operation& op) {
     if (top == op.root()) {
         co_await combine_up_tree(op, top, data, kUp);
     } else if (op.rank() == top) {
-        std::optional<Scratch> scratch;
-        const auto combined = data.size > 0 ? data : scratch.emplace(contribution.size, contribution).bytes();
-        co_await combine_up_tree(op, top, combined, kUp);
-        co_await op.send(op.root(), runtime::slice(combined, 0, contribution.size), kToRoot);
+        const Scratch combined(contribution.size, contribution);
+        co_await combine_up_tree(op, top, combined.bytes(), kUp);
+        co_await op.send(op.root(), combined.bytes(), kToRoot);
     } else {
-        const bool is_root = op.rank() == op.root();
-        co_await combine_up_tree(op, top, is_root ? transport::Bytes() : data, kUp);
-        if (is_root) co_await op.receive(top, data, kToRoot);
+        co_await combine_up_tree(op, top, {}, kUp);
+        if (op.rank() == op.root()) co_await op.receive(top, data, kToRoot);
     }
 }
 

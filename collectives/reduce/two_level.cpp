@@ -7,7 +7,7 @@
 // if it is in memory that the program has taken from the runtime (Job::allocate()).
 //
 // Example: nodes {0 1} {2 3}, root 0, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1
-// and 3 write until 1 and leave. Ranks 0 and 2 copy their own elements until 1 and combine until 2. 2->0 until 7. Rank 0 combines until 8.
+// and 3 write until 1 and leave. Ranks 0 and 2 wait for them and combine until 2. 2->0 until 7. Rank 0 combines until 8.
 #include <algorithm>
 #include <array>
 #include <vector>

@@ -8,7 +8,7 @@
 // elements are not combined in rank order.
 //
 // Example: nodes {0 1} {2 3}, one lane, a message with a block takes 5, a copy of a block takes 1, and so does combining, all ranks arrive
-// at 0. Ranks 1 and 3 write four blocks until 4. Ranks 0 and 2 copy their own four blocks until 4, combine until 8, exchange two blocks
+// at 0. Ranks 1 and 3 write four blocks until 4. Ranks 0 and 2 wait for them, combine until 8, exchange two blocks
 // until 18, combine until 20, write the block of the other rank until 21, and copy their own until 22. Ranks 1 and 3 copy until 22.
 // In lanes: each rank puts its blocks in order until 4, writes two for the other rank until 6, and combines until 8. It exchanges one block
 // until 13, and combines until 14.

@@ -167,8 +167,8 @@ rollcall_status rollcall_plan_intergroup_gather_blocks(const rollcall_intercommu
                                                        rollcall_plan** plan);
 /** \} */
 /** \{
- * Combines the elements of the other group at the root, in rank order. In the other group `data` has the `count` elements that the rank
- * brings. At the root `data` is where the result goes. */
+ * Combines the elements of the other group at the root, in any order that the reduction allows. In the other group `data` has the `count`
+ * elements that the rank brings. At the root `data` is where the result goes. */
 rollcall_status rollcall_intergroup_reduce(const rollcall_intercommunicator* between, void* data, uint64_t count,
                                            const struct rollcall_reduction* reduction, rollcall_side side, int root,
                                            const rollcall_collective_options* options);
@@ -181,7 +181,8 @@ rollcall_status rollcall_plan_intergroup_reduce(const rollcall_intercommunicator
                                                 rollcall_plan** plan);
 /** \} */
 /** \{
- * Combines the `count` elements of each rank of a group in rank order, and gives the result to all ranks of the other group. */
+ * Combines the `count` elements of each rank of a group, in any order that the reduction allows, and gives the result to all ranks of the
+ * other group. */
 rollcall_status rollcall_intergroup_allreduce(const rollcall_intercommunicator* between, const void* contribution, void* result,
                                               uint64_t count, const struct rollcall_reduction* reduction,
                                               const rollcall_collective_options* options);

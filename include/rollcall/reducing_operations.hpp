@@ -108,8 +108,8 @@ class ROLLCALL_EXPORT ReducingOperations {
 
     /// \{
     /// Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block).
-    /// Each block has `count` elements. `contribution` has size() blocks in rank order. `result` is where this rank's block goes, and may
-    /// be its place in `contribution`.
+    /// Each block has `count` elements. `contribution` has size() blocks in rank order. `result` is where this rank's block goes. It may
+    /// be its place in `contribution`, and must not overlap that otherwise, else Error{invalid_argument}.
     void reduce_scatter(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,
                         const CollectiveOptions& options = {}) const;
     Request start_reduce_scatter(ConstBytePointer contribution, BytePointer result, std::uint64_t count, const Reduction& reduction,

@@ -124,11 +124,13 @@ struct KnownElement {
     static constexpr bool is_located = kLocated;
 };
 template <std::integral T>
-struct ElementOf<T> : KnownElement<static_cast<ElementType>((std::is_signed_v<T> ? 0 : 4) + (sizeof(T) == 1   ? 0
-                                                                                             : sizeof(T) == 2 ? 1
-                                                                                             : sizeof(T) == 4 ? 2
-                                                                                                              : 3)),
-                                   sizeof(T)> {};
+requires(sizeof(T) <= 8) struct ElementOf<T>
+    : KnownElement<static_cast<ElementType>((std::is_signed_v<T> ? 0 : 4) + (sizeof(T) == 1   ? 0
+                                                                             : sizeof(T) == 2 ? 1
+                                                                             : sizeof(T) == 4 ? 2
+                                                                                              : 3)),
+                   sizeof(T)> {
+};
 template <>
 struct ElementOf<std::byte> : KnownElement<ElementType::uint8, 1> {};
 template <>

@@ -99,7 +99,8 @@ rollcall_status rollcall_plan_allreduce(const rollcall_communicator* communicato
 
 /** \{
  * Combines the elements of all ranks and gives each rank one block of the result: block r goes to rank r (MPI_Reduce_scatter_block). Each
- * block has `count` elements. `contribution` has a block for each rank, in rank order. `result` may be this rank's place in it. */
+ * block has `count` elements. `contribution` has a block for each rank, in rank order. `result` may be this rank's place in it,
+ * and must not overlap it otherwise (ROLLCALL_INVALID_ARGUMENT). */
 rollcall_status rollcall_reduce_scatter(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_reduce_scatter(const rollcall_communicator* communicator, const void* contribution, void* result,

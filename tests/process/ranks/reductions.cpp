@@ -197,6 +197,14 @@ ROLLCALL_SCENARIO(reductions) {
     if (is_root) refused("the result has room for 4 elements, but each rank brings 5", [&] { world.reduce(own, few, sum, root); });
     refused("the result has room for 4 elements", [&] { world.allreduce(own, few, sum); });
     refused("the result has room for 4 elements", [&] { world.exclusive_scan(own, few, sum); });
+    // In place means this rank's place in the contribution.
+    std::vector<int> blocks(static_cast<std::size_t>(4 * n));
+    for (const int at : {0, 4 * scene.rank - 1, 4 * scene.rank + 1, 4 * n - 1}) {
+        if (at < 0 || at == 4 * scene.rank) continue;
+        const std::span<int> place = std::span(blocks).subspan(static_cast<std::size_t>(at));
+        refused("give it this rank's place in the contribution, or a buffer of its own",
+                [&] { world.reduce_scatter(raw(blocks), raw(place), 4, sum_of_int); });
+    }
     refused("the contribution has 5 elements, but", [&] { world.reduce_scatter(own, std::span(few).first(n == 1 ? 4 : 3), sum); });
     refused("needs an operation that commutes", [&] {
         world.reduce_scatter(std::vector<Affine>(static_cast<std::size_t>(n)), data[0], kCompose,

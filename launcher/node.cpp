@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <rollcall/error.hpp>
 
@@ -55,8 +56,8 @@ void unblock(const Descriptor& descriptor) { ::fcntl(descriptor.get(), F_SETFL, 
 }  // namespace
 
 std::string describe_signal(int signal) {
-    const char* const text = ::sigdescr_np(signal);
-    return fmt::format("signal {} ({})", signal, text != nullptr ? text : "unknown");
+    // Not sigdescr_np(), which glibc has since 2.32. strsignal() may use one buffer for all threads; the launcher has one thread.
+    return fmt::format("signal {} ({})", signal, ::strsignal(signal));
 }
 
 struct Node::Rank {

@@ -1,10 +1,14 @@
 // Two jobs that are started on their own become connected: a simulation waits for viewers, and a viewer asks the running simulation for its
 // whole field. The invitation, which holds a key, is handed over in a file that only its user can read.
 //
-//     rollcall run -n 3 build/release/examples/12_two_jobs simulate /tmp/invitation &
-//     rollcall run -n 2 build/release/examples/12_two_jobs view /tmp/invitation
+//     rollcall run -n 3 build/release/examples/12_two_jobs simulate ~/invitation &
+//     rollcall run -n 2 build/release/examples/12_two_jobs view ~/invitation
+//
+// The file is in a directory where only this user can make files. In /tmp, another user could put an invitation to another job there.
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -34,7 +38,7 @@ void hand_over(const std::string& invitation, const std::string& path) {
     // O_EXCL: a file that is there may belong to another user, or let other users read it.
     const int file = ::open(unfinished(path).c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
     if (file < 0 || ::write(file, invitation.data(), invitation.size()) != static_cast<ssize_t>(invitation.size()) || ::close(file) != 0)
-        throw rollcall::Error(rollcall::ErrorCode::bootstrap, path + " cannot be written");
+        throw std::system_error(errno, std::generic_category(), unfinished(path) + " cannot be written");
     std::filesystem::rename(unfinished(path), path);  // so that the other job never reads a part of it
 }
 
@@ -101,7 +105,7 @@ int main(int argc, char** argv) {
         (part == "simulate" ? simulate : view)(job.world(), argv[2]);
         job.finalize();
         return 0;
-    } catch (const rollcall::Error& error) {
+    } catch (const std::exception& error) {
         std::fprintf(stderr, "%s\n", error.what());
         return 1;
     }

@@ -163,6 +163,8 @@ if stage 'gcc build' build "${release[@]}"; then
     stage 'gcc tests of processes' oversubscribed release -L 'transport|process|cluster'
     stage 'gcc model tests' finish "${gcc_model_tests[@]}"
     stage 'gcc package tests' finish "${gcc_package_tests[@]}"
+else
+    quick=true # the command of this build starts the ranks of all others
 fi
 
 if ! $quick; then

@@ -8,7 +8,11 @@ from spack.package import *
 
 class Rollcall(CMakePackage):
     """Rollcall is a communication runtime for parallel programs that do not use MPI. Its
-    collective operations do not make processes wait for late ones that they do not need."""
+    collective operations do not make processes wait for late ones that they do not need.
+
+    By default, ucx is built without InfiniBand, and libfabric without the networks of clusters.
+    With InfiniBand: ^ucx+verbs+rc+ud+dc+mlx5_dv+rdmacm+cma. For a network that only libfabric
+    supports, name it beside those that are always built: ^libfabric fabrics=shm,tcp,rxm,cxi."""
 
     # This recipe builds the checkout that it is in.
     git = pathlib.Path(__file__).resolve().parents[6].as_uri()
@@ -28,7 +32,8 @@ class Rollcall(CMakePackage):
 
     # A job uses UCX from two threads, though never from both at once.
     depends_on("ucx@1.13: +thread_multiple")
-    depends_on("libfabric@1.17:", when="+ofi")
+    # The ranks of a host use shm, and older versions use tcp through rxm.
+    depends_on("libfabric@1.17: fabrics=shm,tcp,rxm", when="+ofi")
     depends_on("hwloc@2.9:")
     depends_on("libsodium@1.0.18:")
     depends_on("highway@1.0:", type="build")

@@ -21,7 +21,7 @@ namespace {
 
 using PeerWords = std::vector<std::string>;
 
-constexpr const char* kOpenMpi = "openmpi";
+constexpr const char *kOpenMpi = "openmpi", *kOpenMpiLauncher = ROLLCALL_MPIRUN_OPENMPI, *kMpichLauncher = ROLLCALL_MPIRUN_MPICH;
 /// Read by the library that is loaded before MPICH (yield.c).
 constexpr const char* kPeerYield = "ROLLCALL_PEER_YIELD";
 
@@ -29,8 +29,12 @@ constexpr const char* kPeerYield = "ROLLCALL_PEER_YIELD";
 constexpr int kSlower = 10;
 constexpr Timeout kLeastLimit = std::chrono::seconds(120);
 
+std::string where_from(const Peer& peer) {
+    return fmt::format("install {} (Debian and Ubuntu; docs/benchmarking.md says what to do elsewhere)", peer.packages);
+}
+
 std::string peer_file(const Peer& peer, const std::string& name) {
-    return find_companion("peers", name, fmt::format("install {}, and configure and build again", peer.packages)).string();
+    return find_companion("peers", name, where_from(peer) + ", and configure and build again").string();
 }
 
 void add(PeerWords& words, const PeerWords& more) { words.insert(words.end(), more.begin(), more.end()); }
@@ -43,14 +47,14 @@ PeerWords on_cluster(const Peer& peer, const EmulatedCluster& cluster, int ranks
     for (const launcher::Host& host : cluster.hosts(ranks)) hosts.push_back(fmt::format("{}:{}", host.name, host.slots));
     const std::string list = fmt::format("{}", fmt::join(hosts, ",")), shell = cluster.remote_shell().string();
     if (peer.name == kOpenMpi) {
-        PeerWords words = {"mpirun.openmpi", "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
+        PeerWords words = {kOpenMpiLauncher, "--allow-run-as-root", "--bind-to", "none", "--host", list, "--mca", "plm_rsh_agent", shell};
         for (const auto& [name, value] :
              {std::pair("plm_rsh_no_tree_spawn", "1"), std::pair("pml", "ob1"), std::pair("btl", "tcp,vader,self"),
               std::pair("btl_tcp_if_include", EmulatedCluster::network()), std::pair("oob_tcp_if_include", EmulatedCluster::network())})
             add(words, {"--mca", name, value});
         return words;
     }
-    return {"mpiexec.hydra", "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list};
+    return {kMpichLauncher, "-launcher", "ssh", "-launcher-exec", shell, "-bind-to", "none", "-hosts", list};
 }
 
 /// The words of hydra that give each rank the cores that Rollcall's rank has. None where Rollcall's ranks are not bound.
@@ -70,14 +74,14 @@ const std::vector<Peer>& peers() {
         // more ranks than slots. An emulated host does not know of the ranks on other hosts, so it is set wherever CPUs are shared.
         // mpirun binds by default: up to two ranks to a core each, more ranks to a socket each.
         {.name = kOpenMpi,
-         .launcher = {"mpirun.openmpi", "--allow-run-as-root", "--oversubscribe"},
+         .launcher = {kOpenMpiLauncher, "--allow-run-as-root", "--oversubscribe"},
          .yielding = {"--mca", "mpi_yield_when_idle", "1"},
          .preload = "",
          .packages = "openmpi-bin libopenmpi-dev"},
         // MPICH 4.0 over UCX polls without yielding. Its variable for this, MPIR_CVAR_POLLS_BEFORE_YIELD (`mpivars`), has no effect there:
         // with 1, strace sees no sched_yield. If ranks shared CPUs, each step would take a time slice. So a library is loaded (yield.c).
         {.name = "mpich",
-         .launcher = {"mpiexec.hydra"},
+         .launcher = {kMpichLauncher},
          .yielding = {},
          .preload = "librollcall-peer-yield.so",
          .packages = "mpich libmpich-dev",
@@ -135,7 +139,7 @@ PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& 
     const std::string launcher = peer.launcher.front();
     // On a cluster, the program is started by env, which reports a missing program with 127.
     if (!result.found || (cluster != nullptr && result.exit_code == 127))
-        throw Error(ErrorCode::state, fmt::format("{} is not there: install {}", launcher, peer.packages));
+        throw Error(ErrorCode::state, fmt::format("{} is not there: {}", launcher, where_from(peer)));
     if (result.interrupted != 0)
         throw usage::EarlyEnd(ErrorCode::state, fmt::format("signal {} came while the peer {} ran", result.interrupted, peer.name),
                               usage::kSignal + result.interrupted);

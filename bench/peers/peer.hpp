@@ -23,7 +23,7 @@ struct Peer {
     /// before it. Either may be empty. On a cluster the library is always loaded.
     std::vector<std::string> yielding;
     std::string preload;
-    std::string packages;               ///< The packages that must be installed.
+    std::string packages;               ///< The packages of Debian and Ubuntu.
     bool must_be_told_to_bind = false;  ///< The launcher is hydra, which binds ranks only to the CPUs that its -bind-to names.
 };
 

@@ -4,6 +4,10 @@
 include(CMakePackageConfigHelpers)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/Rollcall")
+# What the compiler links to a C++ program only: the runtime of C++. C programs that link the static library need it, too.
+set(cxx_runtime ${CMAKE_CXX_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_ITEM cxx_runtime "" ${CMAKE_C_IMPLICIT_LINK_LIBRARIES})
+list(REMOVE_DUPLICATES cxx_runtime)
 
 install(TARGETS rollcall rollcall_c EXPORT RollcallTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
@@ -25,7 +29,17 @@ if(BUILD_SHARED_LIBS)
   set(pc_libraries "")
 else()
   set(pc_requires "ucx hwloc libsodium spdlog fmt")
-  set(pc_libraries " -lstdc++ -lm -pthread")
+  # Functions have other names in another fmt, and spdlog has another soname. Libraries that are built along may have no version here.
+  if(fmt_VERSION AND spdlog_VERSION)
+    math(EXPR next_fmt "${fmt_VERSION_MAJOR} + 1")
+    math(EXPR next_spdlog "${spdlog_VERSION_MINOR} + 1")
+    string(APPEND pc_requires " >= ${fmt_VERSION_MAJOR} fmt < ${next_fmt} spdlog >= ${spdlog_VERSION_MAJOR}.${spdlog_VERSION_MINOR}"
+                              " spdlog < ${spdlog_VERSION_MAJOR}.${next_spdlog}")
+  endif()
+  set(pc_libraries ${cxx_runtime} ${CMAKE_DL_LIBS} rt)
+  list(TRANSFORM pc_libraries REPLACE "^([^-/].*)$" "-l\\1")
+  list(JOIN pc_libraries " " pc_libraries)
+  string(PREPEND pc_libraries " -pthread ")
 endif()
 if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
   set(pc_prefix "${CMAKE_INSTALL_PREFIX}")

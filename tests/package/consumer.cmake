@@ -52,7 +52,7 @@ run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE}/tests/consumer" -B "${SCR
 run("${CMAKE_COMMAND}" --build "${SCRATCH}/cmake")
 run("${SCRATCH}/cmake/consumer_cpp17")
 
-set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig")
+set(ENV{PKG_CONFIG_PATH} "${prefix}/${LIBDIR}/pkgconfig:$ENV{PKG_CONFIG_PATH}")
 set(beginning "c++ -std=c++20 -o solver solver.cpp ")
 file(STRINGS "${SOURCE}/README.md" line REGEX "pkg-config --cflags")
 string(FIND "${line}" "${beginning}" begins)

@@ -1,6 +1,6 @@
-# What `cmake --install` installs of the library, and where: the library, its headers, the CMake package, rollcall.pc and the licence. Folders
-# of the command say what else is installed. All paths between installed files are relative, so that an installed tree can be moved. It
-# cannot be moved if CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is an absolute path.
+# What `cmake --install` installs of the library, and where: the library, its headers, the CMake package, rollcall.pc, the documentation, the
+# examples and the licence. Folders of the command say what else is installed. All paths between installed files are relative, so that an
+# installed tree can be moved. It cannot be moved if CMAKE_INSTALL_LIBDIR or CMAKE_INSTALL_INCLUDEDIR is an absolute path.
 include(CMakePackageConfigHelpers)
 
 set(package_directory "${CMAKE_INSTALL_LIBDIR}/cmake/Rollcall")
@@ -13,7 +13,10 @@ install(TARGETS rollcall rollcall_c EXPORT RollcallTargets
   LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
   ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(DIRECTORY include/rollcall DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
-install(FILES LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# The pages are where README.md, --help and the headers say they are: in docs/.
+install(FILES LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY docs DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(DIRECTORY examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" FILES_MATCHING PATTERN "*.cpp")
 
 install(EXPORT RollcallTargets NAMESPACE Rollcall:: DESTINATION "${package_directory}")
 configure_package_config_file(cmake/RollcallConfig.cmake.in "${PROJECT_BINARY_DIR}/package/RollcallConfig.cmake"
@@ -74,6 +77,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "gnuplot-nox, ucx-utils, openssh-client, iproute2, gdb, libfabric1")
 # Only what belongs to no component. The MPI programs of `rollcall bench --peer` (bench/peers) would make the package depend on MPI libraries.
 set(CPACK_INSTALL_CMAKE_PROJECTS "${PROJECT_BINARY_DIR};${PROJECT_NAME};Unspecified;/")
-set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS OFF)
+# For packages with programs that use the library.
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS_POLICY ">=")
 set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/packaging/debian.cmake")
 include(CPack)

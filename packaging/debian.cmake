@@ -1,10 +1,14 @@
-# CPack runs this before it packs. Debian's policy wants manual pages compressed (12.1), and the licence in a file of this name (12.5).
+# CPack runs this before it packs. Everybody may use what is packed, whatever the umask of the user who packs.
+file(CHMOD_RECURSE "${CPACK_TEMPORARY_INSTALL_DIRECTORY}" DIRECTORY_PERMISSIONS
+     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+# Debian's policy wants manual pages compressed (12.1), and the licence in a file of this name (12.5).
 if(CPACK_GENERATOR STREQUAL "DEB")
   set(share "${CPACK_TEMPORARY_INSTALL_DIRECTORY}${CPACK_PACKAGING_INSTALL_PREFIX}/share")
   file(GLOB pages "${share}/man/man1/*.1")
   if(pages)
     execute_process(COMMAND gzip -9 --no-name ${pages} COMMAND_ERROR_IS_FATAL ANY)
   endif()
-  file(MAKE_DIRECTORY "${share}/doc/${CPACK_PACKAGE_NAME}")
-  file(COPY_FILE "${CPACK_RESOURCE_FILE_LICENSE}" "${share}/doc/${CPACK_PACKAGE_NAME}/copyright")
+  set(documents "${share}/doc/${CPACK_PACKAGE_NAME}")
+  file(RENAME "${documents}/LICENSE" "${documents}/copyright")
+  file(CREATE_LINK copyright "${documents}/LICENSE" SYMBOLIC)  # README.md names it
 endif()

@@ -5,7 +5,7 @@ option(ROLLCALL_WERROR "Treat warnings as errors" OFF)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 if(NOT DEFINED CMAKE_INSTALL_RPATH_USE_LINK_PATH)
-  # What is installed also finds a UCX or a libfabric that is outside the system's directories.
+  # What is installed also finds a UCX that is outside the system's directories.
   set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 endif()
 

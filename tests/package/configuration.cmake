@@ -1,5 +1,5 @@
 # Configures the library in three ways, without building it: as README.md says but without a preset, with what a user may give, and inside
-# another project. Checks what CMake has taken.
+# another project. Checks what CMake has taken. With an spdlog that has a fmt of its own, CMake must end with a sentence.
 file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}/outside")
 set(library -DROLLCALL_BUILD_COMMAND=OFF -DROLLCALL_BUILD_TESTS=OFF -DROLLCALL_BUILD_EXAMPLES=OFF)
@@ -9,9 +9,10 @@ endforeach()
 
 function(configure source build)
   execute_process(COMMAND "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${SCRATCH}/${build}" "-DCMAKE_C_COMPILER=${C}"
-      "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${PREFIXES}" ${library} ${ARGN}
+      "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${PREFIXES}" ${ARGN}
     OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code)
-  if(NOT code EQUAL 0)
+  set(out "${out}" PARENT_SCOPE)
+  if(NOT code EQUAL 0 AND NOT build STREQUAL "refused")
     message(FATAL_ERROR "${build}: CMake ended with ${code}:\n${out}")
   endif()
 endfunction()
@@ -22,13 +23,25 @@ function(expect file line)
   endif()
 endfunction()
 
-configure("${SOURCE}" plain)
+configure("${SOURCE}" plain ${library})
 expect(plain/CMakeCache.txt "CMAKE_BUILD_TYPE:STRING=RelWithDebInfo")
 expect(plain/CMakeCache.txt "BUILD_SHARED_LIBS:BOOL=ON")
 expect(plain/package/rollcall.pc "prefix=\\\${pcfiledir}/[./]+")
+if(GENERATOR STREQUAL "Ninja")
+  expect(plain/build.ninja "build build.ninja: RERUN_CMAKE[^\n]* [^ \n]*/include/rollcall/version.h [^\n]*")
+endif()
 
-configure("${SOURCE}" given -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER_LAUNCHER=/usr/bin/env -DCMAKE_INSTALL_PREFIX=/opt/rollcall
+# A libfabric outside the system's directories. The library must find it when it is installed, although it is not linked.
+file(WRITE "${SCRATCH}/pkgconfig/libfabric.pc" "Name: libfabric\nDescription: a test\nVersion: 1.17\nLibs: -L/srv/fabric/lib -lfabric\n")
+set(path "$ENV{PKG_CONFIG_PATH}")
+set(ENV{PKG_CONFIG_PATH} "${SCRATCH}/pkgconfig:${path}")
+configure("${SOURCE}" given ${library} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_COMPILER_LAUNCHER=/usr/bin/env -DCMAKE_INSTALL_PREFIX=/opt/rollcall
           -DCMAKE_INSTALL_LIBDIR=/srv/lib -DCMAKE_INSTALL_INCLUDEDIR=include)
+set(ENV{PKG_CONFIG_PATH} "${path}")
+file(READ "${SCRATCH}/given/cmake_install.cmake" installs)
+if(NOT installs MATCHES "librollcall[^\n]*\n *RPATH \"[^\"\n]*/srv/fabric/lib")
+  message(FATAL_ERROR "the installed library does not know where libfabric is:\n${installs}")
+endif()
 expect(given/CMakeCache.txt "CMAKE_BUILD_TYPE:STRING=Debug")
 expect(given/package/rollcall.pc "libdir=/srv/lib")
 expect(given/package/rollcall.pc "prefix=/opt/rollcall")
@@ -43,7 +56,32 @@ endif()
 
 file(WRITE "${SCRATCH}/outside/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)\nproject(Outside LANGUAGES C CXX)\n"
      "add_subdirectory(\"${SOURCE}\" rollcall)\n"
+     "add_executable(program \"${SOURCE}/tests/consumer/consumer.cpp\")\ntarget_link_libraries(program Rollcall::rollcall)\n"
+     "add_executable(c_program \"${SOURCE}/tests/consumer/consumer.c\")\ntarget_link_libraries(c_program Rollcall::c)\n"
      "file(WRITE \"\${CMAKE_BINARY_DIR}/said\" \"shared=\${BUILD_SHARED_LIBS} type=\${CMAKE_BUILD_TYPE}\\n\")\n")
 configure("${SCRATCH}/outside" inside)
 expect(inside/said "shared= type=")
+# The programs link what the static library uses. The command is left out, and nothing is installed.
+if(GENERATOR STREQUAL "Ninja")
+  file(READ "${SCRATCH}/inside/build.ninja" rules)
+  foreach(program IN ITEMS program c_program)
+    if(NOT rules MATCHES "\nbuild ${program}: CXX_EXECUTABLE_LINKER[^\n]*(\n  [^\n]*)*\n  LINK_LIBRARIES = [^\n]*librollcall.a [^\n]*ucp[^\n]*\n")
+      message(FATAL_ERROR "${program} is not linked to the libraries that it needs")
+    endif()
+  endforeach()
+  if(rules MATCHES "rollcall_command")
+    message(FATAL_ERROR "the command is built inside another project")
+  endif()
+endif()
+file(READ "${SCRATCH}/inside/rollcall/cmake_install.cmake" installs)
+if(installs MATCHES "file\\(INSTALL ")
+  message(FATAL_ERROR "another project installs this one:\n${installs}")
+endif()
+
+file(WRITE "${SCRATCH}/spdlog/spdlogConfig.cmake" "set(SPDLOG_FMT_EXTERNAL OFF)\nset(SPDLOG_FMT_EXTERNAL_HO OFF)\n")
+file(WRITE "${SCRATCH}/spdlog/spdlogConfigVersion.cmake" "set(PACKAGE_VERSION 1.10)\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n")
+configure("${SOURCE}" refused ${library} "-Dspdlog_DIR=${SCRATCH}/spdlog")
+if(NOT out MATCHES "This spdlog has a copy of fmt inside")
+  message(FATAL_ERROR "an spdlog with a fmt of its own is not refused:\n${out}")
+endif()
 file(REMOVE_RECURSE "${SCRATCH}")

@@ -10,6 +10,7 @@ endfunction()
 
 file(STRINGS "${SOURCE}/CMakeLists.txt" options REGEX "^ *option\\(")
 list(TRANSFORM options REPLACE "^ *option\\(([A-Z_]+) .*" "\\1")
+list(REMOVE_ITEM options ROLLCALL_INSTALL)  # for projects that have this one inside
 file(STRINGS "${recipe}" defined REGEX "self\\.define")
 list(TRANSFORM defined REPLACE ".*self\\.define[a-z_]*\\(\"([A-Z_]+)\".*" "\\1")
 same("options" "${options}" "${defined}")

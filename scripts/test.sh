@@ -139,7 +139,7 @@ unwatched='BenchPeers.EveryOperationIsChecked'
 slow_unit='BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*:LateGroup.ReducesToAll*:StoreThenLook.TwoThreads*'
 slow_unit+=':Circulant.*:GroupTrees.TheChosenWay*:UnorderedTrees.NoTree*:StragglerAllreduce.*:PredictedEnd.*'
 slow_model='Foresight.IsCheap*:Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equation*'
-slow_model+=':NodeMemory.RoomThatOther*:CirculantBroadcast.TakesTheLeast*:Clocks.Again*:Intergroup.ImprovementsOfThePaper'
+slow_model+=':NodeMemory.RoomThatOther*:Circulant*.TakesTheLeast*:Clocks.Again*:Intergroup.ImprovementsOfThePaper'
 # Tests of the benchmarks that go through the same code as others, with other words.
 same_code='BenchCommand[.](EachNumberOfRanks|EachLanding|ProvidersOf|NumbersOfRanks|TextFits|TimeIsDrawn|PlainBenchmarks|OtherOperations|RefusesWrong)'
 same_code+='|BenchPeers[.](TheyAlsoGather|EachNumber|PlainBenchmarks|BlocksOf|BetweenTwo)|Tune[.](MakesTheFile|OnlyRankZero|RefusesIn)'

@@ -19,6 +19,7 @@ Task reduce_binary(Operation& op);
 Task reduce_rabenseifner(Operation& op);
 Task reduce_ring(Operation& op);
 Task reduce_radix_k(Operation& op);
+Task reduce_circulant(Operation& op);
 Task reduce_shared_memory(Operation& op);
 runtime::ShortMove short_move_of_reduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task reduce_two_level(Operation& op);
@@ -98,6 +99,16 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .summary = "a reduce_scatter in rounds, in which groups of k ranks exchange directly, then a gather up a binomial tree",
      .paper = "Peterka, Goodell, Ross, Shen, Thakur: A configurable algorithm for parallel image-compositing applications",
      .limits = "the part of a rank goes on until the ranks that it exchanges with have come, although it needs no result",
+     .needs = Condition::commutative,
+     .runs_alone = true},
+    {.operation = OperationKind::reduce,
+     .name = "circulant",
+     .aliases = {"circ"},
+     .algorithm = &reduce_circulant,
+     .summary = "the circulant broadcast, backwards: every rank sends and receives one segment in each round, and combines",
+     .paper = "Träff: Optimal broadcast schedules in logarithmic time",
+     .limits = "the part of a rank goes on until all ranks have come",
+     .segmented = true,
      .needs = Condition::commutative,
      .runs_alone = true},
     {.operation = OperationKind::reduce,

@@ -69,7 +69,7 @@ TEST(Decoupled, WhoOnlyContributesLeavesAfterACopy) {
 // In these reductions a rank exchanges with others, although it needs no result. Its part goes on without it.
 TEST(Decoupled, WhoOnlyContributesToAReductionLeavesAfterACopy) {
     constexpr double kGamma = 0.5;
-    for (const char* const name : {"linear", "binomial", "pipelined", "rabenseifner", "ring", "radix_k"})
+    for (const char* const name : {"linear", "binomial", "pipelined", "rabenseifner", "ring", "radix_k", "circulant"})
         for (const int n : {4, 6, 7}) {
             SCOPED_TRACE(fmt::format("{} n={}", name, n));
             Times arrivals(static_cast<std::size_t>(n), 300);

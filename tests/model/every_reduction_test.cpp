@@ -219,7 +219,7 @@ TEST(EveryReduction, EveryAlgorithmOperatorTypeNumberOfRanksAndRoot) {
 // If the operands must stay in rank order, an algorithm keeps them so, or is refused by its name.
 TEST(EveryReduction, WhatCannotKeepTheRankOrderIsRefused) {
     const std::pair<OperationKind, std::vector<std::string_view>> refused[] = {
-        {OperationKind::reduce, {"rabenseifner", "ring", "radix_k", "two_level", "clairvoyant", "online", "near_optimal"}},
+        {OperationKind::reduce, {"rabenseifner", "ring", "radix_k", "circulant", "two_level", "clairvoyant", "online", "near_optimal"}},
         {OperationKind::allreduce,
          {"ring", "rabenseifner", "two_level", "sorted_linear_tree", "pre_reduced_ring", "straggler", "clairvoyant"}},
         {OperationKind::reduce_scatter, {"ring", "recursive_halving", "two_level"}},

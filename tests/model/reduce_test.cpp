@@ -333,7 +333,7 @@ TEST(ReduceExamples, ClairvoyantOfBalancedRanksIsAsFastAsTheFastest) {
             return static_cast<double>(*std::max_element(exits.begin(), exits.end()) - arrivals[0]);
         };
         const double reduce = run_time(OperationKind::reduce, "clairvoyant");
-        for (const std::string_view other : {"pipelined", "ring", "rabenseifner", "binomial", "radix_k"})
+        for (const std::string_view other : {"pipelined", "ring", "rabenseifner", "binomial", "radix_k", "circulant"})
             EXPECT_LE(reduce, 1.05 * run_time(OperationKind::reduce, other)) << other;
         const double allreduce = run_time(OperationKind::allreduce, "clairvoyant");
         for (const std::string_view other : {"ring", "rabenseifner", "recursive_doubling", "reduce_then_broadcast", "sorted_linear_tree"})
@@ -355,7 +355,7 @@ TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
         }
     };
     expect_refusal(OperationKind::allreduce, "ring", "recursive_doubling, reduce_then_broadcast, shared_memory");
-    for (const char* const algorithm : {"rabenseifner", "ring", "radix_k"})
+    for (const char* const algorithm : {"rabenseifner", "ring", "radix_k", "circulant"})
         expect_refusal(OperationKind::reduce, algorithm, "linear, binomial, pipelined, binary, shared_memory");
 }
 

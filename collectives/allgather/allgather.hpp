@@ -16,6 +16,7 @@ Task allgather_ring(Operation& op);
 Task allgather_bruck(Operation& op);
 Task allgather_recursive_doubling(Operation& op);
 Task allgather_neighbour_exchange(Operation& op);
+Task allgather_circulant(Operation& op);
 Task allgather_shared_memory(Operation& op);
 runtime::ShortMove short_move_of_allgather(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task allgather_two_level(Operation& op);
@@ -61,6 +62,15 @@ inline constexpr AlgorithmEntry kAllgatherAlgorithms[] = {
      .summary = "n / 2 exchanges, in turn with the left and the right neighbour, of two blocks each",
      .paper = "Chen, Zhang, Zhang, Yuan: Performance evaluation of Allgather algorithms on terascale Linux cluster with fast Ethernet",
      .limits = "every rank waits for all ranks, as the operation demands; an odd number of ranks uses the ring"},
+    {.operation = OperationKind::allgather,
+     .name = "circulant",
+     .aliases = {"circ"},
+     .algorithm = &allgather_circulant,
+     .summary = "all ranks broadcast their blocks at once, in log2 n rounds; blocks of different sizes are cut into pieces",
+     .paper = "Träff: Optimal broadcast schedules in logarithmic time",
+     .limits = "every rank waits for all ranks, as the operation demands",
+     .segmented = true,
+     .whole_by_default = true},
     {.operation = OperationKind::allgather,
      .name = "shared_memory",
      .aliases = {"shm"},

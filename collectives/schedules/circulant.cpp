@@ -59,19 +59,14 @@ class Search {
 
 }  // namespace
 
-Circulant::Circulant(int rank, int ranks) : rank_(rank), ranks_(ranks) {
+CirculantRounds::CirculantRounds(int ranks) : ranks_(ranks) {
     const int rounds = std::bit_width(static_cast<unsigned>(ranks - 1));
     skips_.assign(static_cast<std::size_t>(rounds) + 1, ranks);
     for (std::size_t round = skips_.size() - 1; round-- > 0;) skips_[round] = skips_[round + 1] / 2 + skips_[round + 1] % 2;
-    if (rank > 0) receives_ = schedule_of(rank);
-    for (std::size_t round = 0; round < phase_rounds(); ++round) {
-        const int to = static_cast<int>((static_cast<long long>(rank) + skips_[round]) % ranks);
-        sends_.push_back(to > 0 ? schedule_of(to) : Schedule());
-    }
 }
 
 // The round in which a rank gets its first piece; for the root, the number of rounds.
-int Circulant::base_of(int rank) const {
+int CirculantRounds::base_of(int rank) const {
     for (std::size_t round = phase_rounds(); round-- > 0;) {
         if (rank == skips_[round]) return static_cast<int>(round);
         if (rank > skips_[round]) rank -= skips_[round];
@@ -79,7 +74,8 @@ int Circulant::base_of(int rank) const {
     return static_cast<int>(phase_rounds());
 }
 
-Circulant::Schedule Circulant::schedule_of(int rank) const {
+CirculantRounds::Schedule CirculantRounds::schedule_of(int rank) const {
+    if (rank == 0) return {};
     const int rounds = static_cast<int>(phase_rounds()), base = base_of(rank);
     Search search(skips_, rank);
     search.take_out(base);
@@ -89,7 +85,7 @@ Circulant::Schedule Circulant::schedule_of(int rank) const {
     return pieces;
 }
 
-std::int64_t Circulant::piece_in(const Schedule& schedule, std::uint64_t pieces, std::uint64_t round) const {
+std::int64_t CirculantRounds::piece_in(const Schedule& schedule, std::uint64_t pieces, std::uint64_t round) const {
     if (schedule.empty()) return -1;
     const auto phase = static_cast<std::int64_t>(phase_rounds()), shift = static_cast<std::int64_t>(left_out(pieces));
     const auto last = static_cast<std::int64_t>(pieces) - 1;
@@ -103,17 +99,34 @@ std::int64_t Circulant::piece_in(const Schedule& schedule, std::uint64_t pieces,
     return last;
 }
 
+Circulant::Circulant(int rank, int ranks) : CirculantRounds(ranks), rank_(rank), receives_(schedule_of(rank)) {
+    for (std::size_t round = 0; round < phase_rounds(); ++round)
+        sends_.push_back(schedule_of(static_cast<int>((static_cast<long long>(rank) + skips_[round]) % ranks)));
+}
+
 Circulant::Round Circulant::round(std::uint64_t pieces, std::uint64_t number) const {
-    const std::size_t at = (number + left_out(pieces)) % phase_rounds();
+    const std::size_t now = in_phase(pieces, number);
     Round round;
-    if (const std::int64_t piece = piece_in(sends_[at], pieces, number); piece >= 0) {
-        round.to = static_cast<int>((static_cast<long long>(rank_) + skips_[at]) % ranks_);
+    if (const std::int64_t piece = piece_in(sends_[now], pieces, number); piece >= 0) {
+        round.to = static_cast<int>((static_cast<long long>(rank_) + skips_[now]) % ranks_);
         round.sends = static_cast<std::uint64_t>(piece);
     }
     if (const std::int64_t piece = piece_in(receives_, pieces, number); piece >= 0) {
-        round.from = (rank_ - skips_[at] + ranks_) % ranks_;
+        round.from = (rank_ - skips_[now] + ranks_) % ranks_;
         round.receives = static_cast<std::uint64_t>(piece);
     }
+    return round;
+}
+
+CirculantOfAll::CirculantOfAll(int ranks) : CirculantRounds(ranks) {
+    for (int distance = 0; distance < ranks; ++distance) receives_.push_back(schedule_of(distance));
+}
+
+CirculantOfAll::Round CirculantOfAll::round(std::uint64_t pieces, std::uint64_t number) const {
+    Round round{.skip = skips_[in_phase(pieces, number)], .parts = {}};
+    for (int distance = ranks_ - 1; distance > 0; --distance)
+        if (const std::int64_t piece = piece_in(receives_[static_cast<std::size_t>(distance)], pieces, number); piece >= 0)
+            round.parts.push_back({distance, static_cast<std::uint64_t>(piece)});
     return round;
 }
 

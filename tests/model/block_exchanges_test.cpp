@@ -84,7 +84,7 @@ struct ExchangeMemory {
 };
 
 /// Returns the call of rank `rank`. The memory must outlive it.
-Simulation::RankCall call_of(const AlgorithmEntry& entry, ExchangeMemory& memory, int rank) {
+Simulation::RankCall call_of(const AlgorithmEntry& entry, ExchangeMemory& memory, int rank, std::uint64_t segment = 0) {
     const bool is_for_each = collectives::operation(entry.operation).personal;
     const auto r = static_cast<std::size_t>(rank);
     const std::vector<Block>&sent = memory.sent[r], &received = memory.received[r];
@@ -94,8 +94,9 @@ Simulation::RankCall call_of(const AlgorithmEntry& entry, ExchangeMemory& memory
         for (std::size_t other = 0; other < received.size(); ++other) counted.add(static_cast<int>(other), received[other].size);
         sizes = counted.sum();
     }
-    Simulation::RankCall call{collectives::make_call(entry, -1, sizes, 0), entry.algorithm, {}};
+    Simulation::RankCall call{collectives::make_call(entry, -1, sizes, segment), entry.algorithm, {}};
     call.call.own_sizes = true;
+    call.arguments.segment_bytes = segment;
     call.arguments.data = {memory.into[r].data(), memory.into[r].size()};
     call.arguments.blocks = received.data();
     if (is_for_each) {
@@ -127,12 +128,13 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
                 ExchangeMemory memory(random, n, collectives::operation(entry->operation).personal);
                 const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
                 const bool is_planned = random.chance(0.4);
-                SCOPED_TRACE(fmt::format("{} {} {} in_place={} planned={}", name(entry->operation), entry->name, describe(options),
-                                         memory.in_place, is_planned));
+                const std::uint64_t segment = entry->segmented ? random.pick(std::vector<std::uint64_t>{0, 1, 100, 1000}) : 0;
+                SCOPED_TRACE(fmt::format("{} {} {} in_place={} planned={} segment={}", name(entry->operation), entry->name,
+                                         describe(options), memory.in_place, is_planned, segment));
                 Simulation simulation(options);
                 const auto outcome = simulation.run(
                     [&](int rank) {
-                        Simulation::RankCall call = call_of(*entry, memory, rank);
+                        Simulation::RankCall call = call_of(*entry, memory, rank, segment);
                         if (is_planned) {
                             call.begin = delays[static_cast<std::size_t>(rank)] / 2;
                             call.algorithm = collectives::planned(*entry);

@@ -81,5 +81,30 @@ TEST(Circulant, ManyRanks) {
     }
 }
 
+// All broadcasts at once: a message has the pieces that the receiver gets from the sender in them, and no others.
+TEST(Circulant, AllBroadcastsAtOnce) {
+    for (int p = 2; p < 70; ++p) {
+        const auto parts = all_parts(p);
+        const CirculantOfAll all(p);
+        for (const std::uint64_t n : {1, 2, 3, 8, 21}) {
+            ASSERT_EQ(all.rounds(n), parts[0].rounds(n));
+            for (std::uint64_t number = 0; number < all.rounds(n); ++number) {
+                const CirculantOfAll::Round round = all.round(n, number);
+                auto next = round.parts.begin();
+                for (int distance = p - 1; distance > 0; --distance) {
+                    const auto received = parts[static_cast<std::size_t>(distance)].round(n, number);
+                    if (received.from < 0) continue;
+                    ASSERT_EQ(received.from, (distance - round.skip + p) % p);
+                    ASSERT_NE(next, round.parts.end());
+                    ASSERT_EQ(next->distance, distance);
+                    ASSERT_EQ(next->piece, received.receives);
+                    ++next;
+                }
+                ASSERT_EQ(next, round.parts.end());
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::collectives

@@ -69,10 +69,11 @@ const collectives::OperationRow& row_of(const std::string& operation) {
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
 void divide(collectives::Situation& situation, const collectives::OperationRow& row, std::uint64_t most_on_node) {
     const int group = (situation.ranks + 1) / 2;
-    if (situation.nodes > 0) situation.nodes_of_group = several_nodes(static_cast<std::uint64_t>(group), most_on_node);
-    situation.nodes = 2 * situation.nodes_of_group;
     situation.ranks_of_group = group;
     if (row.has_root) situation.ranks = group + 1;
+    if (situation.nodes == 0) return;
+    situation.nodes_of_group = several_nodes(static_cast<std::uint64_t>(group), most_on_node);
+    situation.nodes = row.has_root ? situation.nodes_of_group + 1 : 2 * situation.nodes_of_group;
 }
 
 }  // namespace

@@ -172,5 +172,16 @@ TEST_F(Info, ExplainsCallsBetweenTwoGroups) {
     expect_refused("info --explain intergroup_reduce --ranks 1", {"--ranks"});
 }
 
+// A rooted call is between the root and the other group. What costs it has is seen by the nodes that are counted.
+TEST_F(Info, ExplainsRootedCallsBetweenTwoGroupsAsAJobDoes) {
+    const Ended job = run_ranks(8, {"nodes_of_the_roots_group"}, with({"ROLLCALL_NODE_RANKS=2"}));
+    ASSERT_EQ(job.code, 0) << job.out << job.error;
+    const Words chosen = lines_with(job.out, " costs: ");
+    ASSERT_EQ(chosen.size(), 1u) << job.out;
+    const std::string costs = chosen.front().substr(chosen.front().find(" costs: "));
+    const Ended told = run("info --explain intergroup_broadcast --bytes 1Mi --ranks 8 --format csv", "ROLLCALL_NODE_RANKS=2");
+    EXPECT_NE(told.out.find(costs), std::string::npos) << told.out << job.out;
+}
+
 }  // namespace
 }  // namespace rollcall::test

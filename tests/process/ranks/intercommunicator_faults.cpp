@@ -149,6 +149,24 @@ ROLLCALL_SCENARIO(plans_without_a_part) {
     scene.world.barrier();
 }
 
+// What is chosen between a root and another group does not depend on the nodes of the root's group. Eight ranks, two on each node. A rank
+// of the other group prints what its job chooses.
+ROLLCALL_SCENARIO(nodes_of_the_roots_group) {
+    std::string said;
+    for (const std::vector<int>& first : {std::vector<int>{0}, std::vector<int>{0, 2}}) {
+        const Intercommunicator between = scene.world.create_intercommunicator(first, std::vector<int>{4, 5, 6, 7});
+        if (!between) continue;
+        std::vector<char> message(1 << 20);
+        const IntergroupRoot root = scene.rank < 4 ? IntergroupRoot(Mine{0}) : IntergroupRoot(Theirs{0});
+        const Plan plan = between.plan_broadcast(message, root, {.algorithm = "auto", .segment_bytes = {}, .timeout = {}});
+        if (scene.rank != 4) continue;
+        check(said.empty() || plan.explanation() == said, "with one node '{}', with two '{}'", said, plan.explanation());
+        said = plan.explanation();
+    }
+    if (scene.rank == 4) fmt::print("{}\n", said);
+    scene.world.barrier();
+}
+
 // The last rank of the second group dies. All others are told its name, whatever they do. Word: the operation that all call meanwhile. Its
 // root is the first rank, so that most ranks of its group have no part.
 ROLLCALL_SCENARIO(death_between_groups) {

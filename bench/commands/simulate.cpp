@@ -70,6 +70,8 @@ std::vector<bool> parse_decouple(const std::string& text) {
     return decouple;
 }
 
+std::uint64_t calls_of(const Sweep& sweep) { return sweep.iterations.value_or(sweep.as_in_paper ? kPaperIterations : kDefaultIterations); }
+
 Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     Plan plan;
     const bool paper = words.sweep.paper.has_value();
@@ -77,7 +79,8 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     change_model(plan.model, kDefaultModel);
     if (paper) change_model(plan.model, kPaperModel);
     change_model(plan.model, words.model);
-    for (const std::uint64_t bytes : plan.sweep.sizes) require_countable(plan.model, bytes, static_cast<std::uint64_t>(ranks));
+    for (const std::uint64_t bytes : plan.sweep.sizes)
+        require_countable(plan.model, bytes, static_cast<std::uint64_t>(ranks), calls_of(plan.sweep));
     plan.costs = runtime::costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     plan.decouple = parse_decouple(words.decouple.value_or(paper ? "no" : kBothWays));
@@ -158,7 +161,7 @@ class CellRun {
         simulation_.emplace(options_);
         for (int rank = 0; plan_.sweep.phases && rank < plan_.sweep.ranks; ++rank) simulation_->world(rank).kept.emplace();
         simulation_->network().set_watch([](void* self) { static_cast<CellRun*>(self)->show_progress(); }, this);
-        std::uint64_t iterations = plan_.sweep.iterations.value_or(plan_.sweep.as_in_paper ? kPaperIterations : kDefaultIterations);
+        std::uint64_t iterations = calls_of(plan_.sweep);
         for (std::uint64_t iteration = 0; iteration < iterations; ++iteration) {
             const std::uint64_t events = call(iteration);
             if (iteration == 0 && !plan_.sweep.iterations)

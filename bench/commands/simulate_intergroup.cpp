@@ -101,9 +101,9 @@ void print(const Words& words) {
     transport::Model model;
     change_model(model, words.model);
     const auto cases = cases_of(words);
+    for (const GroupCase& what : cases) require_countable(model, what.most_received(), what.first.size() + what.second.size(), 1);
     output::Table table(std::cout, words.format);
     for (const GroupCase& what : cases) {
-        require_countable(model, what.most_received(), what.first.size() + what.second.size());
         const double least = model.beta * static_cast<double>(what.most_received());
         const auto baseline =
             static_cast<double>(run_time(collectives::find_algorithm(row, kIntergroupBaseline, collectives::kReal), what, model));

@@ -15,8 +15,8 @@ inline constexpr const char* kDefaultModel = "alpha=2us,beta=0.8,gamma=0.1,ports
 /// that names the entry and lists what is allowed.
 void change_model(transport::Model& model, std::string_view text);
 
-/// Refuses a model in which messages of so many bytes (at least 1 MiB), one for each rank and one after the other, take longer than
-/// nanoseconds of 63 bits can count. Throws Error{invalid_argument}.
-void require_countable(const transport::Model& model, std::uint64_t bytes, std::uint64_t ranks);
+/// Refuses a model in which the times of a simulation may be more than nanoseconds of 63 bits can count. `calls` calls follow one another
+/// in it, with messages of so many bytes to each rank. Throws Error{invalid_argument}.
+void require_countable(const transport::Model& model, std::uint64_t bytes, std::uint64_t ranks, std::uint64_t calls);
 
 }  // namespace rollcall::bench

@@ -275,6 +275,29 @@ std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed)
     return patterns;
 }
 
+namespace {
+
+/// These algorithms are there, but not in a simulation. So the user is told why they are refused.
+void refuse_shared_memory(std::string_view names, OperationKind operation) {
+    using enum collectives::Condition;
+    for (const std::string_view name : entries(names))
+        for (const auto& entry : collectives::operation(operation).algorithms)
+            if (entry.is_called(name) && (entry.needs.contains(node_memory) || entry.needs.contains(several_nodes)))
+                throw Error(ErrorCode::invalid_argument,
+                            fmt::format("{} algorithm '{}' shares the memory of a node, and simulated ranks have a node each; allowed: {}",
+                                        runtime::name(operation), name,
+                                        fmt::join(collectives::algorithm_names(collectives::operation(operation), kSimulated), ", ")));
+}
+
+/// A cell is found by what identifies it, so a pattern that is written in two ways is measured once.
+void add_pattern(std::vector<Pattern>& patterns, Pattern added) {
+    const std::string text = added.describe();
+    const auto is_same = [&](const Pattern& other) { return other.describe() == text; };
+    if (std::ranges::none_of(patterns, is_same)) patterns.push_back(std::move(added));
+}
+
+}  // namespace
+
 Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks kind) {
     Sweep sweep;
     sweep.operation = operation;
@@ -289,10 +312,11 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
         if (words.delays) throw Error(ErrorCode::invalid_argument, "--delays without --paper; allowed: --arrival uniform:0..T");
         sweep.sizes = parse_sizes(words.bytes.value_or(default_sizes(operation, kind)), "--bytes");
         for (const std::string& text : words.arrivals)
-            for (Pattern& pattern : parse_patterns(text, sweep.seed)) sweep.patterns.push_back(std::move(pattern));
+            for (Pattern& pattern : parse_patterns(text, sweep.seed)) add_pattern(sweep.patterns, std::move(pattern));
         if (sweep.patterns.empty()) sweep.patterns.emplace_back();
         const std::string names = words.algorithms.value_or("all");
         const auto allowed = choices(operation, kind, words.sizes.has_value());
+        if (kind == Ranks::simulated) refuse_shared_memory(names, operation);
         sweep.algorithms = parse_names(names, "algorithm", allowed);
         for (const std::string_view entry : entries(names))
             if (entry != "all") sweep.named.push_back(parse_names(entry, "algorithm", allowed).front());

@@ -278,10 +278,27 @@ TEST_F(BenchCommand, SimulatedAllgathersBetweenGroupsArePrintedAsNumbers) {
 
 // The sum of the times would not be a number of nanoseconds.
 TEST_F(BenchCommand, SimulatedCostsThatNobodyCanWaitForAreRefused) {
-    for (const char* words : {"simulate broadcast --ranks 8 --bytes 8 --model beta=1e300",
-                              "simulate broadcast --ranks 4096 --bytes 8Mi --algorithm linear --model beta=1e10",
-                              "simulate intergroup_allgather --groups 8,8 --blocks 8,8 --model gamma=1e300"})
-        expect_refused(words, {"--model: ", "years in this model; allowed: smaller costs"});
+    const auto refused = [&](const std::string& words, const std::string& what) {
+        expect_refused(words, {"--model: " + what, "years in this model; allowed: smaller costs"});
+    };
+    refused("simulate broadcast --ranks 8 --bytes 8 --model beta=1e300", "a message of 1Mi");
+    refused("simulate broadcast --ranks 4096 --bytes 8Mi --algorithm linear --model beta=1e10", "4096 messages of 8Mi in each of 20 calls");
+    refused("simulate intergroup_allgather --groups 8,8 --blocks 8,8 --model gamma=1e300", "a message of 1Mi");
+    // The second case is too long. Nothing is printed of the first one.
+    refused("simulate intergroup_allgather --settings 1 --ranks 4,400 --block 1Mi --format csv --model beta=1e9",
+            "400 messages of 200Mi in each of 1 calls");
+    // Calls follow one another on one clock.
+    const std::string calls = "simulate broadcast --ranks 8 --bytes 1Mi --algorithm linear --model beta=1e10 --iterations ";
+    refused(calls + "1000", "8 messages of 1Mi in each of 1000 calls");
+    EXPECT_EQ(run(calls + "2").code, 0);
+    // Short messages of a slow network: 18 hours.
+    EXPECT_EQ(run("simulate broadcast --ranks 4096 --bytes 8 --algorithm linear --iterations 1 --model beta=2e9").code, 0);
+}
+
+TEST_F(BenchCommand, SimulatedRanksShareNoMemory) {
+    for (const char* words : {"simulate broadcast --ranks 4 --algorithm binomial,shared_memory", "simulate gather --ranks 4 --algorithm 2l"})
+        expect_refused(words, {"shares the memory of a node, and simulated ranks have a node each; allowed: linear, "});
+    expect_refused("simulate broadcast --ranks 4 --algorithm frob", {"unknown algorithm 'frob'"});
 }
 
 TEST_F(BenchCommand, SimulatedWaysToDecoupleMayHaveAnyOrder) {

@@ -67,6 +67,16 @@ TEST(BenchSweep, OrdersArePermutationsThatDependOnTheIteration) {
     EXPECT_TRUE(shuffled(0, 5, 0).empty());
 }
 
+// Two rows of the same cell could not be told apart.
+TEST(BenchSweep, APatternThatIsNamedTwiceIsMeasuredOnce) {
+    SweepWords words;
+    words.arrivals = {"balanced,uniform:0..1ms", "uniform:0..1000us,uniform:0..2ms,balanced"};
+    std::vector<std::string> found;
+    for (const Pattern& pattern : checked(words, runtime::OperationKind::broadcast, 4, Ranks::real).patterns)
+        found.push_back(pattern.describe());
+    EXPECT_EQ(found, (std::vector<std::string>{"balanced", "uniform:0..1ms", "uniform:0..2ms"}));
+}
+
 TEST(BenchSweep, PatternsAreSeparatedByCommas) {
     const auto patterns = parse_patterns("max_if:1,max_if:4:2,uniform:0..50ms", 1);
     ASSERT_EQ(patterns.size(), 3u);

@@ -50,10 +50,19 @@ transport::Bytes instalment(transport::Bytes data, std::uint64_t number) {
 // are long, and there is no ring. (With 8 ranks on 2 cores a ring took twice as long as a tree for 64 KiB.)
 constexpr std::uint64_t kPieceOnNode = 128 << 10;
 
+// As how many of its bytes a message costs at least, however short the latency of the network is: the ranks do something for each message.
+constexpr double kLeastMessage = 1 << 10;
+
+/// As how many of its bytes a message between nodes costs. Only the root asks, and tells the others what follows, so ranks need not agree.
+double message_bytes(const Costs& costs) {
+    constexpr double kMebibyte = 1 << 20;
+    return std::max(static_cast<double>(costs.network_latency) * kMebibyte / static_cast<double>(costs.network_mebibyte), kLeastMessage);
+}
+
 GroupWay way_to(Operation& op, int n) {
     const std::uint64_t bytes = op.arguments().data.size, asked = op.arguments().segment_bytes;
     if (asked) return group_way(n, bytes, asked);
-    return runtime::are_on_one_node(op) ? group_way(n, bytes, kPieceOnNode) : group_way(n, bytes);
+    return runtime::are_on_one_node(op) ? group_way(n, bytes, kPieceOnNode) : fastest_group_way(n, bytes, message_bytes(op.costs()));
 }
 
 SubgroupHeader header_of(const GroupWay& way, const Numbers& group, int v) {

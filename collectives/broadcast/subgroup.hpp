@@ -38,10 +38,10 @@ class MessageAhead {
 };
 
 /// The root's side of one sub-group broadcast (Patarasuk and Yuan, section 4). It tells each member its place. Then the message travels as
-/// group_way() says: whole down a tree, in pieces down a chain or a tree, or by a scatter and a ring allgather. The paper does the same,
-/// with the form that was fastest on each machine (section 5: a chain on Cetus, scatter-allgather on Draco). With a segment size, the
-/// message goes in pieces of this size. The task ends when the root has sent its part. A member that was sent instalments gets the whole
-/// message once more.
+/// fastest_group_way() says for the costs of the job: whole down a tree, in pieces down a chain or a tree, or by a scatter and a ring
+/// allgather. The paper does the same, with the form that was fastest on each machine (section 5: a chain on Cetus, scatter-allgather on
+/// Draco). With a segment size, the message goes in pieces of this size. The task ends when the root has sent its part. A member that was
+/// sent instalments gets the whole message once more.
 ///
 /// The root sends each member a header that lists only the neighbours of that member. If every member got the whole list, k members would
 /// cost k^2 numbers (80 GB for 100,000 members). If the list were passed along the chain, it would come from a rank that its receiver

@@ -10,9 +10,6 @@
 
 namespace rollcall::collectives {
 
-/// A message costs about as much time as so many of its bytes: 7 us at 10 Gbit/s. For choices that are made without measuring.
-inline constexpr std::uint64_t kMessageBytes = 8192;
-
 /// A block whose bytes take as long as so many messages may go straight to the root. To send it by itself costs at most an eighth more than
 /// to send it together with others, and in a tree it may be sent several times.
 inline constexpr std::uint64_t kStraightMessages = 8;

@@ -4,14 +4,12 @@
 #include <bit>
 #include <cmath>
 
-#include "collectives/trees/costs.hpp"
-
 namespace rollcall::collectives {
 namespace {
 
 // A pipeline of X pieces takes (each X + fill) piece times.
-GroupWay pipeline(GroupForm form, std::uint64_t m, double each, double fill) {
-    const auto bytes = static_cast<double>(m), a = static_cast<double>(kMessageBytes);
+GroupWay pipeline(GroupForm form, std::uint64_t m, double a, double each, double fill) {
+    const auto bytes = static_cast<double>(m);
     const double best = std::sqrt(std::max(fill, 0.0) * bytes / (each * a));
     const auto pieces = static_cast<std::uint64_t>(std::clamp(std::round(best), 1.0, std::max(bytes, 1.0)));
     const auto X = static_cast<double>(pieces);
@@ -31,15 +29,15 @@ int binary_delay(unsigned last) {
 
 }  // namespace
 
-GroupWay group_way(int n, std::uint64_t m) {
-    const auto bytes = static_cast<double>(m), a = static_cast<double>(kMessageBytes), ranks = static_cast<double>(n);
+GroupWay fastest_group_way(int n, std::uint64_t m, double a) {
+    const auto bytes = static_cast<double>(m), ranks = static_cast<double>(n);
     const double steps = std::bit_width(static_cast<unsigned>(n - 1));
     GroupWay best{GroupForm::binomial, 0, steps * (a + bytes)};
     if (n == 2 || m == 0) return best;
     const double delay = binary_delay(static_cast<unsigned>(n - 1));
     const GroupWay others[] = {
-        pipeline(GroupForm::chain, m, 1, ranks - 2),
-        pipeline(GroupForm::binary, m, 2, delay - 1),
+        pipeline(GroupForm::chain, m, a, 1, ranks - 2),
+        pipeline(GroupForm::binary, m, a, 2, delay - 1),
         {GroupForm::scatter_ring, 0, steps * a + bytes + (ranks - 2) * (a + bytes / (ranks - 1))},
     };
     for (const GroupWay& other : others)

@@ -22,7 +22,7 @@ struct GroupWay {
 };
 
 /// The way that takes the least time for a message of m bytes to n ranks, the root among them (n >= 2), where a message of b bytes takes
-/// a + b with a = kMessageBytes (Hockney's model):
+/// a + b (Hockney's model; a > 0 is what a message costs besides its bytes, in bytes):
 /// - binomial: ceil(log2 n) (a + m).
 /// - chain: (X + n - 2) (a + m/X) for X pieces (Patarasuk and Yuan, "Efficient MPI_Bcast across different process arrival patterns",
 ///   section 3.3). The derivative is 0 at X = sqrt((n - 2) m/a).
@@ -32,8 +32,9 @@ struct GroupWay {
 /// - scatter_ring: ceil(log2 n) a + m for the scatter, (n - 2) (a + m/(n - 1)) for the ring (Thakur, Rabenseifner and Gropp,
 ///   ANL/MCS-P1140-0304). The root leaves after the scatter.
 ///
-/// Examples: n = 128: binomial for 8 KiB, binary for 128 KiB, scatter_ring for 2 MiB, chain for 8 MiB. n = 2: binomial, always.
-GroupWay group_way(int n, std::uint64_t m);
+/// Examples: n = 128 and a = 8 KiB: binomial for 8 KiB, binary for 128 KiB, scatter_ring for 2 MiB, chain for 8 MiB. n = 2: binomial,
+/// always.
+GroupWay fastest_group_way(int n, std::uint64_t m, double a);
 
 /// The way for pieces of a size that was asked for (not 0): a chain while there are no more ranks besides the root than pieces, otherwise a
 /// binary tree. One piece goes down a binomial tree.

@@ -2,7 +2,8 @@
 // comes.
 #include <algorithm>
 
-#include "collectives/trees/costs.hpp"
+#include <fmt/format.h>
+
 #include "collectives/trees/group.hpp"
 #include "tests/model/broadcast_paper.hpp"
 
@@ -80,28 +81,30 @@ TEST(BroadcastGroups, ABalancedPatternTakesOneMessageTime) {
 
 // --- the form and the pieces that the root chooses ----------------------------------------------------------------------
 
-// The time is that of the formula, and of the headers, which leave the root one after the other before the data.
+// The time is that of the formula for the latency of this network, and of the headers, which leave the root one after the other before the
+// data.
 TEST(BroadcastGroups, TakeTheTimeThatTheFormulaSays) {
-    for (const int n : {2, 3, 5, 8, 16, 33, 64})
-        for (const std::uint64_t bytes : {8u << 10, 64u << 10, 256u << 10, 1u << 20, 8u << 20}) {
-            Simulation::Options options;
-            options.ranks = n;
-            options.model.alpha = static_cast<double>(collectives::kMessageBytes);
-            options.node_memory = false;
-            Simulation simulation(options);
-            Simulation::RankCall call;
-            call.call = {.bytes = bytes, .root = 0, .kind = runtime::OperationKind::broadcast};
-            call.algorithm = broadcast("arrival_blocking").algorithm;
-            call.arguments.data = {nullptr, bytes};
-            const auto outcome = simulation.run([&](int) { return call; }, Times(static_cast<std::size_t>(n), 0));
-            const double took = static_cast<double>(*std::max_element(outcome.exits.begin(), outcome.exits.end()));
-            const auto way = collectives::group_way(n, bytes);
-            const double headers = (n - 1) * static_cast<double>(collectives::kMessageBytes + 128);
-            SCOPED_TRACE(std::to_string(n) + " ranks, " + std::to_string(bytes) + " bytes, form " +
-                         std::to_string(static_cast<int>(way.form)));
-            EXPECT_GE(took, way.cost);
-            EXPECT_LE(took, 1.02 * way.cost + headers);
-        }
+    for (const double latency : {2'000.0, 8'192.0, 100'000.0})
+        for (const int n : {2, 3, 5, 8, 16, 33, 64})
+            for (const std::uint64_t bytes : {8u << 10, 64u << 10, 256u << 10, 1u << 20, 8u << 20}) {
+                Simulation::Options options;
+                options.ranks = n;
+                options.model.alpha = latency;
+                options.model.beta = 1;
+                options.node_memory = false;
+                Simulation simulation(options);
+                Simulation::RankCall call;
+                call.call = {.bytes = bytes, .root = 0, .kind = runtime::OperationKind::broadcast};
+                call.algorithm = broadcast("arrival_blocking").algorithm;
+                call.arguments.data = {nullptr, bytes};
+                const auto outcome = simulation.run([&](int) { return call; }, Times(static_cast<std::size_t>(n), 0));
+                const double took = static_cast<double>(*std::max_element(outcome.exits.begin(), outcome.exits.end()));
+                const auto way = collectives::fastest_group_way(n, bytes, latency);
+                const double headers = (n - 1) * (latency + 128);
+                SCOPED_TRACE(fmt::format("{} ranks, {} bytes, form {}, latency {}", n, bytes, static_cast<int>(way.form), latency));
+                EXPECT_GE(took, way.cost);
+                EXPECT_LE(took, 1.02 * way.cost + headers);
+            }
 }
 
 // Ranks of one node: each gets a header and the message, in one piece. A ring would take more messages.
@@ -131,10 +134,13 @@ TEST(BroadcastGroups, LongMessagesComeWhole) {
                                {8, 20'000, binomial}, {4, 520'001, chain},       {33, 66'000, binary}};
     Random random(19);
     for (const Case& test : kCases) {
-        EXPECT_EQ(collectives::group_way(test.n, test.bytes).form, test.form);
+        constexpr double kLatency = 8192;
+        EXPECT_EQ(collectives::fastest_group_way(test.n, test.bytes, kLatency).form, test.form);
         for (const Nanoseconds scale : {0, 100'000, 3'000'000}) {
             auto options = random_machine(random, test.n, test.bytes);
             options.node_memory = false;
+            options.model.alpha = kLatency;
+            options.model.beta = 1;
             Simulation simulation(options);
             std::vector<Step> steps;
             for (const auto* name : {"arrival_blocking", "arrival_nonblocking"}) {

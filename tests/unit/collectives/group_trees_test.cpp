@@ -5,17 +5,15 @@
 #include <algorithm>
 #include <vector>
 
-#include "collectives/trees/costs.hpp"
-
 namespace rollcall::collectives {
 namespace {
 
 TEST(GroupTrees, TheWorkedExamples) {
-    EXPECT_EQ(group_way(128, 8 << 10).form, GroupForm::binomial);
-    EXPECT_EQ(group_way(128, 128 << 10).form, GroupForm::binary);
-    EXPECT_EQ(group_way(128, 2 << 20).form, GroupForm::scatter_ring);
-    EXPECT_EQ(group_way(128, 8 << 20).form, GroupForm::chain);
-    for (const std::uint64_t m : {0ull, 1ull, 64ull << 10, 1ull << 40}) EXPECT_EQ(group_way(2, m).form, GroupForm::binomial);
+    EXPECT_EQ(fastest_group_way(128, 8 << 10, 8192).form, GroupForm::binomial);
+    EXPECT_EQ(fastest_group_way(128, 128 << 10, 8192).form, GroupForm::binary);
+    EXPECT_EQ(fastest_group_way(128, 2 << 20, 8192).form, GroupForm::scatter_ring);
+    EXPECT_EQ(fastest_group_way(128, 8 << 20, 8192).form, GroupForm::chain);
+    for (const std::uint64_t m : {0ull, 1ull, 64ull << 10, 1ull << 40}) EXPECT_EQ(fastest_group_way(2, m, 8192).form, GroupForm::binomial);
     EXPECT_EQ(group_place(GroupForm::chain, 3, 0).children, std::vector<int>{1});
     EXPECT_EQ(group_place(GroupForm::chain, 3, 1).children, std::vector<int>{2});
     EXPECT_EQ(group_place(GroupForm::binary, 8, 0).children, std::vector<int>{1});
@@ -26,7 +24,7 @@ TEST(GroupTrees, TheWorkedExamples) {
 
 // Returns the least number of piece times, over all numbers of pieces, of a pipeline down this tree. A rank passes a piece on to its
 // children one after the other, and receives a piece at a time.
-double least_cost(GroupForm form, int n, std::uint64_t m, std::uint64_t most_pieces) {
+double least_cost(GroupForm form, int n, std::uint64_t m, double a, std::uint64_t most_pieces) {
     double least = 0;
     for (std::uint64_t pieces = 1; pieces <= most_pieces; ++pieces) {
         // The time at which each rank has its latest piece, and at which it has sent it on, in piece times.
@@ -38,7 +36,7 @@ double least_cost(GroupForm form, int n, std::uint64_t m, std::uint64_t most_pie
                 for (const int child : group_place(form, n, v).children) has[static_cast<std::size_t>(child)] = ++sent;
             }
         const double time = *std::max_element(has.begin(), has.end());
-        const double cost = time * (static_cast<double>(kMessageBytes) + static_cast<double>(m) / static_cast<double>(pieces));
+        const double cost = time * (a + static_cast<double>(m) / static_cast<double>(pieces));
         if (pieces == 1 || cost < least) least = cost;
     }
     return least;
@@ -46,15 +44,16 @@ double least_cost(GroupForm form, int n, std::uint64_t m, std::uint64_t most_pie
 
 TEST(GroupTrees, TheChosenWayIsAsGoodAsAnyNumberOfPieces) {
     for (const int n : {3, 5, 8, 15, 24, 33, 48})
-        for (const std::uint64_t m : {16u << 10, 64u << 10, 256u << 10, 1u << 20}) {
-            const GroupWay way = group_way(n, m);
-            const double best = std::min({least_cost(GroupForm::binomial, n, m, 1), least_cost(GroupForm::chain, n, m, 100),
-                                          least_cost(GroupForm::binary, n, m, 60)});
-            EXPECT_LE(way.cost, 1.01 * best) << n << " ranks, " << m << " bytes";
-            if (way.form != GroupForm::scatter_ring) {
-                EXPECT_GE(way.cost, 0.999 * best) << n << " ranks, " << m << " bytes";
+        for (const std::uint64_t m : {16u << 10, 64u << 10, 256u << 10, 1u << 20})
+            for (const double a : {8192.0, 40'000.0}) {
+                const GroupWay way = fastest_group_way(n, m, a);
+                const double best = std::min({least_cost(GroupForm::binomial, n, m, a, 1), least_cost(GroupForm::chain, n, m, a, 100),
+                                              least_cost(GroupForm::binary, n, m, a, 60)});
+                EXPECT_LE(way.cost, 1.01 * best) << n << " ranks, " << m << " bytes";
+                if (way.form != GroupForm::scatter_ring) {
+                    EXPECT_GE(way.cost, 0.999 * best) << n << " ranks, " << m << " bytes";
+                }
             }
-        }
 }
 
 TEST(GroupTrees, PiecesOfAGivenSizeGoDownAChainThatIsNoLongerThanTheMessageHasPieces) {

@@ -1,6 +1,6 @@
 // Loops over elements. They are compiled once for each kind of processor, and chosen at run time. Functions of the standard library must
-// not be instantiated in the part that is compiled repeatedly: the linker keeps one copy, which may be for the wrong processor. Where
-// Highway has no operation (64-bit products, logical operators, located and complex numbers), there is a plain loop.
+// not be instantiated in the part that is compiled repeatedly: the linker keeps one copy, which may be for the wrong processor. Products of
+// 64 bits are plain loops, because Highway does not have them on all processors. located_kernels.cpp has minima and maxima with a location.
 //
 // Every processor computes the same bits, but for the sign and the payload of a NaN that an arithmetic operator gives. Minima are
 // comparisons, so that NaNs and zeros are treated alike in all lanes and in any order. No operations are fused (-ffp-contract=off). Halves
@@ -81,7 +81,6 @@ struct Combine {
     /// Whether there is a form for vectors of T.
     template <class T>
     static constexpr bool has_wide() {
-        if (kOperator == Operator::logical_and || kOperator == Operator::logical_or || kOperator == Operator::logical_xor) return false;
         return kOperator != Operator::product || kIsFloating<T> || sizeof(T) == 2 || sizeof(T) == 4;
     }
     template <class T>
@@ -110,12 +109,21 @@ struct Combine {
         if constexpr (kIsExtreme && kIsFloating<hn::TFromV<V>>) return extreme(left, right);
         if constexpr (kOperator == Operator::minimum) return hn::IfThenElse(hn::Lt(right, left), right, left);
         if constexpr (kOperator == Operator::maximum) return hn::IfThenElse(hn::Lt(left, right), right, left);
+        if constexpr (kOperator == Operator::logical_and) return hn::And(truth(left), truth(right));
+        if constexpr (kOperator == Operator::logical_or) return hn::Or(truth(left), truth(right));
+        if constexpr (kOperator == Operator::logical_xor) return hn::Xor(truth(left), truth(right));
         if constexpr (kOperator == Operator::bitwise_and) return hn::And(left, right);
         if constexpr (kOperator == Operator::bitwise_or) return hn::Or(left, right);
         if constexpr (kOperator == Operator::bitwise_xor) return hn::Xor(left, right);
     }
 
   private:
+    /// 1 where an integer is not 0, and 0 elsewhere.
+    template <class V>
+    static V truth(V integers) {
+        const hn::DFromV<V> d;
+        return hn::IfThenElseZero(hn::Ne(integers, hn::Zero(d)), hn::Set(d, 1));
+    }
     /// The minimum or maximum of numbers that may be NaN. It is the same for (left, right) and (right, left): of two zeros the minimum has
     /// the sign bit if one of them has it, the maximum if both have it. A NaN gives always the same NaN, so that the bits do not depend on
     /// which of several it was.
@@ -227,7 +235,7 @@ void combine_halves(const void*, void* into, const void* left, const void* right
     std::memcpy(static_cast<std::uint16_t*>(into) + i, rest[2], bytes);
 }
 
-// --- complex and located numbers ---------------------------------------------------------------------------------------------------
+// --- complex numbers ----------------------------------------------------------------------------------------------------------------
 
 template <class T>
 struct Pair {
@@ -238,7 +246,19 @@ template <class T>
 void multiply_complex(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     expect_possible(count);
     const UsualFloatingMode mode;
-    for (std::uint64_t i = 0; i < count; ++i) {
+    constexpr hn::ScalableTag<T> kWide;
+    const std::uint64_t lanes = hn::Lanes(kWide);
+    const auto parts_at = [](const void* from, std::uint64_t element) { return static_cast<const T*>(from) + 2 * element; };
+    std::uint64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        hn::Vec<decltype(kWide)> a, a_imaginary, b, b_imaginary;
+        hn::LoadInterleaved2(kWide, parts_at(left, i), a, a_imaginary);
+        hn::LoadInterleaved2(kWide, parts_at(right, i), b, b_imaginary);
+        const auto real = hn::Sub(hn::Mul(a, b), hn::Mul(a_imaginary, b_imaginary));
+        const auto imaginary = hn::Add(hn::Mul(a, b_imaginary), hn::Mul(a_imaginary, b));
+        hn::StoreInterleaved2(real, imaginary, kWide, static_cast<T*>(into) + 2 * i);
+    }
+    for (; i < count; ++i) {
         const auto a = load<Pair<T>>(left, i), b = load<Pair<T>>(right, i);
         store<Pair<T>>(into, i, {a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real});
     }
@@ -246,62 +266,6 @@ void multiply_complex(const void*, void* into, const void* left, const void* rig
 template <class T>
 void add_complex(const void* state, void* into, const void* left, const void* right, std::uint64_t count) {
     combine<T, Operator::sum>(state, into, left, right, 2 * count);
-}
-
-// What is compared of a value.
-template <class T>
-T comparable(T value) {
-    return value;
-}
-template <class Format>
-float as_float(std::uint16_t bits) {
-    const hn::CappedTag<std::uint32_t, 1> one;
-    const hn::RebindToFloat<decltype(one)> number;
-    return hn::GetLane(hn::BitCast(number, Format::to_float(one, hn::Set(one, bits))));
-}
-inline float comparable(Float16 value) { return as_float<Half>(value.bits); }
-inline float comparable(BFloat16 value) { return as_float<Brain>(value.bits); }
-
-template <class T>
-bool is_nan(T value) {
-    if constexpr (kIsFloating<T>) return __builtin_isnan(value);
-    return false;
-}
-template <class T>
-bool has_sign(T value) {
-    if constexpr (kIsFloating<T>) return __builtin_signbit(value);
-    return value < T{};
-}
-
-/// The NaN that stands for several, so that the bits do not depend on their order.
-template <class T>
-T common_nan(T value) {
-    if constexpr (kIsFloating<T>) return hn::GetLane(hn::NaN(hn::CappedTag<T, 1>()));
-    return value;
-}
-inline Float16 common_nan(Float16) { return {0x7E00}; }
-inline BFloat16 common_nan(BFloat16) { return {0x7FC0}; }
-
-template <class T, bool kMaximum>
-void locate(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
-    expect_possible(count);
-    [[maybe_unused]] const FloatingModeOf<kIsFloating<decltype(comparable(T{}))>> mode;
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const auto a = load<Located<T>>(left, i), b = load<Located<T>>(right, i);
-        const auto one = comparable(a.value), other = comparable(b.value);
-        const bool is_better = (kMaximum ? one < other : other < one) || (is_nan(other) && !is_nan(one));
-        const bool are_nan = is_nan(one) && is_nan(other);
-        const bool is_first = (one == other || are_nan) && b.location < a.location;
-        // Of two zeros in the same place the one that a minimum or maximum gives.
-        const bool is_zero = one == other && b.location == a.location && (kMaximum ? has_sign(one) : has_sign(other));
-        // The bytes are moved, because a copied structure may have other bytes between its members.
-        const std::uint64_t offset = i * sizeof(Located<T>);
-        auto* const to = static_cast<char*>(into) + offset;
-        std::memmove(to, static_cast<const char*>(is_better || is_first || is_zero ? right : left) + offset, sizeof(Located<T>));
-        if (!are_nan || a.location != b.location) continue;
-        const T nan = common_nan(a.value);
-        std::memcpy(to + offsetof(Located<T>, value), &nan, sizeof nan);
-    }
 }
 
 // --- which -----------------------------------------------------------------------------------------------------------------------
@@ -338,33 +302,7 @@ Function of_halves(Operator operation) {
         default: return nullptr;
     }
 }
-template <class T>
-Function of_located(Operator operation) {
-    return operation == Operator::maximum_location ? &locate<T, true> : &locate<T, false>;
-}
-
-Function find_located(Operator operation, ElementType type) {
-    switch (type) {
-        case ElementType::int8: return of_located<std::int8_t>(operation);
-        case ElementType::int16: return of_located<std::int16_t>(operation);
-        case ElementType::int32: return of_located<std::int32_t>(operation);
-        case ElementType::int64: return of_located<std::int64_t>(operation);
-        case ElementType::uint8: return of_located<std::uint8_t>(operation);
-        case ElementType::uint16: return of_located<std::uint16_t>(operation);
-        case ElementType::uint32: return of_located<std::uint32_t>(operation);
-        case ElementType::uint64: return of_located<std::uint64_t>(operation);
-        case ElementType::float32: return of_located<float>(operation);
-        case ElementType::float64: return of_located<double>(operation);
-        case ElementType::float16: return of_located<Float16>(operation);
-        case ElementType::bfloat16: return of_located<BFloat16>(operation);
-        case ElementType::complex64:
-        case ElementType::complex128: break;
-    }
-    return nullptr;
-}
-
 Function find_kernel(Operator operation, ElementType type) {
-    if (operation == Operator::minimum_location || operation == Operator::maximum_location) return find_located(operation, type);
     switch (type) {
         case ElementType::int8: return of_integers<std::int8_t>(operation);
         case ElementType::int16: return of_integers<std::int16_t>(operation);
@@ -393,7 +331,10 @@ HWY_AFTER_NAMESPACE();
 
 namespace rollcall::collectives {
 
-Combiner::Function kernel_of(Operator operation, ElementType type) noexcept { return ROLLCALL_BEST_TARGET(find_kernel)(operation, type); }
+Combiner::Function kernel_of(Operator operation, ElementType type) noexcept {
+    if (operation == Operator::minimum_location || operation == Operator::maximum_location) return located_kernel_of(operation, type);
+    return ROLLCALL_BEST_TARGET(find_kernel)(operation, type);
+}
 
 }  // namespace rollcall::collectives
 #endif

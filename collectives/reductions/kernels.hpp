@@ -12,5 +12,7 @@ namespace rollcall::collectives {
 /// result for an element depends neither on the processor nor on the place of the element, but for the bits of a NaN that an arithmetic
 /// operator gives.
 Combiner::Function kernel_of(Operator operation, ElementType type) noexcept;
+/// The same for the two operators with a location.
+Combiner::Function located_kernel_of(Operator operation, ElementType type) noexcept;
 
 }  // namespace rollcall::collectives

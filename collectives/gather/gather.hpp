@@ -104,7 +104,8 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .algorithm = &gather_binomial,
      .summary = "halving tree; ranks that come late stand near the root",
      .paper = kProficz,
-     .limits = "for planned calls: the root tells each rank its place before it arrives; without a plan it is like binomial",
+     .limits = "for planned calls: the root tells each rank its place before it arrives, or when it arrives itself if it has not been told "
+               "all arrivals by then, which doubles the messages; without a plan it is like binomial",
      .needs = Condition::equal_blocks,
      .when_planned = &gather_sorted_binomial},
     {.operation = OperationKind::gather,
@@ -122,6 +123,7 @@ inline constexpr AlgorithmEntry kGatherAlgorithms[] = {
      .algorithm = &gather_binomial,
      .summary = "like sorted_binomial; planned calls collect before their caller arrives",
      .paper = kProficz,
+     .limits = "those of sorted_binomial",
      .needs = Condition::equal_blocks,
      .when_planned = &gather_background_sorted_binomial},
     {.operation = OperationKind::gather,

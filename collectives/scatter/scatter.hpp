@@ -92,7 +92,8 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .algorithm = &scatter_binomial,
      .summary = "halving tree; ranks that come early stand near the root",
      .paper = kProficz,
-     .limits = "for planned calls: the root tells each rank its place before it arrives; without a plan it is like binomial",
+     .limits = "for planned calls: the root tells each rank its place before it arrives, or when it arrives itself if it has not been told "
+               "all arrivals by then, which doubles the messages; without a plan it is like binomial",
      .needs = Condition::equal_blocks,
      .when_planned = &scatter_sorted_binomial},
     {.operation = OperationKind::scatter,
@@ -108,6 +109,7 @@ inline constexpr AlgorithmEntry kScatterAlgorithms[] = {
      .algorithm = &scatter_binomial,
      .summary = "like sorted_binomial; planned calls receive and forward before their caller arrives",
      .paper = kProficz,
+     .limits = "those of sorted_binomial",
      .needs = Condition::equal_blocks,
      .when_planned = &scatter_background_sorted_binomial},
     {.operation = OperationKind::scatter,

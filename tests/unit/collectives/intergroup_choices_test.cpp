@@ -8,7 +8,7 @@
 namespace rollcall::collectives {
 namespace {
 
-// With a root, what counts are the ranks and the nodes of the other group.
+// Calls between one rank, which is on a node of its own, and a group. With a root, no others of its group have a part.
 TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
     using enum OperationKind;
     constexpr Conditions kScattered = kUsual.with(Condition::background), kSpread = kScattered.with(Condition::several_nodes),
@@ -17,7 +17,7 @@ TEST(CostChoices, TakeTwoLevelsWithOtherGroupsWhereTheyPay) {
         return select(kind, {.bytes = bytes,
                              .ranks = ranks + 1,
                              .has = has,
-                             .nodes = has.contains(Condition::several_nodes) ? 4 : 0,
+                             .nodes = has.contains(Condition::several_nodes) ? nodes + 1 : 0,
                              .ranks_of_group = ranks,
                              .nodes_of_group = nodes})
             .entry->name;

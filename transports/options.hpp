@@ -23,6 +23,8 @@ struct TransportOptions {
     bool driven_in_background = true;  ///< A thread drives the transport while the program computes.
     /// RMA reads over libfabric: auto (where the peer's process takes no part in them), always (where the provider has them), no.
     std::string ofi_reads = "auto";
+    /// For tests: UCX gets the buffers of large payloads and writes boards as over RDMA, whatever the network is.
+    bool ucx_direct = false;
     std::string ofi_provider;  ///< The provider of libfabric; empty: the transport chooses.
 };
 

@@ -92,6 +92,7 @@ std::unique_ptr<transport::Transport> one_of_two(const Way& way, int rank) {
     transport::TransportOptions options;
     options.rank = rank;
     options.size = options.local_size = 2;
+    options.ucx_direct = way.direct;
     if (const char* const provider = std::getenv("ROLLCALL_OFI_PROVIDER")) options.ofi_provider = provider;
     return transport::make_transport(way.transport, options);
 }
@@ -154,6 +155,18 @@ TEST_P(KilledPeers, AreOutlived) {
     later.note(end.owned->send(1, header_of(0, 3), {}, Path::eager, later));
     EXPECT_TRUE(later.ended() && later.outcome == Outcome::failed);
     for (int i = 0; i < 1000; ++i) end.owned->progress();
+}
+
+// An end that has sent nothing has made no connection. UCX made one for the messages that came in, and says nothing when it breaks.
+TEST(KilledPeersOverTcp, AreNoticedByAnEndThatHasOnlyReceived) {
+    WithAChild both(Way{"ucx_tcp", "ucx", {{"UCX_TLS", "tcp,self"}}});
+    End& end = both.end;
+    both.connect();
+    ASSERT_TRUE(both.until([&] { return end.heard.size() == 1 + kOffers; }));
+    both.child.kill();
+    ASSERT_TRUE(both.until([&] { return !end.lost.empty(); }));
+    EXPECT_EQ(end.lost.front().first, 1);
+    end.owned->disconnect(1);
 }
 
 // The peer dies before this end has connected with it, or, if it `sends`, before this end has heard it.

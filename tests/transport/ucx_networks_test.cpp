@@ -1,8 +1,10 @@
 // Tests that a network which UCX cannot open is not used.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <fcntl.h>
 #include <sched.h>
@@ -66,6 +68,49 @@ TEST(UcxNetworks, ThatAreMissingAreToldIfTheUserHasNamedThem) {
         EXPECT_EQ(count(told, "'mlx5_99:1' is not available"), named ? 1 : 0) << told;
         EXPECT_EQ(told.empty(), !named) << told;
     }
+}
+
+// Over RDMA a caller that gives up waits for the end of the transfer.
+TEST(UcxDirect, TransfersKeepTheirBuffersUntilTheyEnd) {
+    const auto way = std::ranges::find(ways(), "ucx_tcp_direct", &Way::name);
+    ASSERT_NE(way, ways().end());
+    World world(*way, 2);
+    for (const std::size_t size : {10'000u, 4'000'000u}) {
+        const auto payload = pattern(size, 1);
+        std::vector<std::byte> landed(size), copy(size);
+        Told sent, fetched, heir;
+        world[1].heard.clear();
+        sent.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), size}, transport::Path::large, sent));
+        ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+        EXPECT_FALSE(world[0].transport->release(1, sent));
+        EXPECT_FALSE(world[0].transport->move_payload(1, sent, {copy.data(), size}, heir));
+        fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), size}, fetched));
+        if (!fetched.ended()) {
+            EXPECT_FALSE(world[1].transport->release(0, fetched));
+        }
+        ASSERT_TRUE(world.until([&] { return sent.ended() && fetched.ended(); }));
+        EXPECT_EQ(sent.outcome, transport::Outcome::ok);
+        EXPECT_EQ(fetched.outcome, transport::Outcome::ok);
+        EXPECT_TRUE(landed == payload);
+    }
+    EXPECT_TRUE(world.close());
+}
+
+// UCX does not get short data, so that it can be given up.
+TEST(UcxDirect, IsNotTheWayOfShortData) {
+    const auto way = std::ranges::find(ways(), "ucx_tcp_direct", &Way::name);
+    World world(*way, 2);
+    const auto short_one = pattern(8000, 1);
+    Told sent;
+    sent.note(world[0].transport->send(1, header_of(0, 1), {short_one.data(), short_one.size()}, transport::Path::large, sent));
+    ASSERT_TRUE(world.until([&] { return !world[1].heard.empty(); }));
+    EXPECT_TRUE(world[0].transport->release(1, sent));
+    std::vector<std::byte> landed(short_one.size());
+    Told fetched;
+    fetched.note(world[1].transport->fetch(world[1].heard.front().offer, {landed.data(), landed.size()}, fetched));
+    ASSERT_TRUE(world.until([&] { return fetched.ended(); }));
+    EXPECT_EQ(fetched.outcome, transport::Outcome::withdrawn);
+    EXPECT_TRUE(world.close());
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ const std::vector<Way>& ways() {
         {"ucx_shm", "ucx", {{"UCX_TLS", "posix,self"}}},
         {"ucx_single_copy", "ucx", {{"UCX_TLS", "posix,self"}}, true},
         {"ucx_tcp", "ucx", {{"UCX_TLS", "tcp,self"}}},
+        {"ucx_tcp_direct", "ucx", {{"UCX_TLS", "tcp,self"}}, false, false, true},
 #ifdef ROLLCALL_HAS_OFI
         {"ofi_shm", "ofi", {{"ROLLCALL_OFI_PROVIDER", "shm"}}},
         {"ofi_tcp", "ofi", {{"ROLLCALL_OFI_PROVIDER", "tcp"}}},
@@ -90,6 +91,7 @@ World::World(const Way& way, int size, std::uint64_t more_board) {
             options.rank = rank;
             options.size = options.local_size = size;
             options.board_bytes = kBoard + static_cast<std::uint64_t>(rank) * more_board;
+            options.ucx_direct = way.direct;
             options.ofi_reads = way.reads ? "always" : "no";
             if (const char* const provider = std::getenv("ROLLCALL_OFI_PROVIDER")) options.ofi_provider = provider;
             end.owned = transport::make_transport(way.transport, options);

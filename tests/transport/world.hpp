@@ -27,6 +27,7 @@ struct Way {
     std::vector<std::pair<const char*, const char*>> environment;
     bool single_copy = false;  ///< With SingleCopy around it.
     bool reads = false;        ///< With RMA reads (libfabric).
+    bool direct = false;       ///< UCX gets the buffers, as over RDMA.
     bool is_simulated() const { return transport == "simulated"; }
 };
 inline void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }

@@ -2,14 +2,25 @@
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include "foundation/kernel.hpp"
 #include "transports/address_parts.hpp"
+#include "transports/ucx/status.hpp"
 
 namespace rollcall::transport::ucx {
+
+void append_worker(std::vector<std::byte>& address, ucp_worker_h worker) {
+    ucp_address_t* raw = nullptr;
+    std::size_t length = 0;
+    check("getting its address", ucp_worker_get_address(worker, &raw, &length));
+    const auto release = [&](ucp_address_t* its) { ucp_worker_release_address(worker, its); };
+    const std::unique_ptr<ucp_address_t, decltype(release)> its(raw, release);
+    append(address, raw, length);
+}
 
 Whereabouts whereabouts() {
     Whereabouts here;

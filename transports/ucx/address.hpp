@@ -5,17 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include <ucp/api/ucp.h>
 
 namespace rollcall::transport::ucx {
 
 /// The version of the address and of the messages. Must be increased when the parts of the address or the messages change.
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 
 /// The numbers of the parts.
 inline constexpr int kWorkerPart = 0;
 inline constexpr int kBoardKeyPart = 1;
 inline constexpr int kBoardAddressPart = 2;
 inline constexpr int kWhereaboutsPart = 3;
+
+/// Appends the address of a worker. Throws Error{transport}.
+void append_worker(std::vector<std::byte>& address, ucp_worker_h worker);
 
 /// Identifies a process: the boot of its kernel, its PID namespace, and its number there.
 struct Whereabouts {

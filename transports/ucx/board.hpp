@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <ucp/api/ucp.h>
@@ -44,6 +45,11 @@ struct PeerBoard {
     /// Finds the access to the board, once. Does not try it for a process that is gone, because UCX 1.13 crashes when it unpacks the key of
     /// such a process.
     Unpacked unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here);
+    /// Gives the access back. UCX wants this after the end of all transfers that use it, and before the end of the endpoint.
+    void destroy() noexcept {
+        if (key) ucp_rkey_destroy(std::exchange(key, nullptr));
+        direct = nullptr;
+    }
 };
 
 }  // namespace rollcall::transport::ucx

@@ -1,5 +1,7 @@
 #include "transports/ucx/receiver.hpp"
 
+#include <cstring>
+
 #include "transports/ucx/requests.hpp"
 #include "transports/ucx/status.hpp"
 
@@ -9,6 +11,7 @@ void Receiver::listen(ucp_worker_h worker) {
     handle(worker, kMessageId, &Receiver::on_message);
     handle(worker, kInlineId, &Receiver::on_inline);
     handle(worker, kPutId, &Receiver::on_put);
+    handle(worker, kHelloId, &Receiver::on_hello);
 }
 
 void Receiver::handle(ucp_worker_h worker, unsigned id, ucp_am_recv_callback_t callback) {
@@ -47,6 +50,14 @@ ucs_status_t Receiver::on_inline(void* self, const void*, std::size_t, void* dat
 
 ucs_status_t Receiver::on_put(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*) {
     static_cast<Receiver*>(self)->board_.write(data, length);
+    return UCS_OK;
+}
+
+ucs_status_t Receiver::on_hello(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*) {
+    int rank;
+    if (length != sizeof rank) return UCS_OK;  // Malformed.
+    std::memcpy(&rank, data, sizeof rank);
+    static_cast<Receiver*>(self)->greeters_.push_back(rank);
     return UCS_OK;
 }
 

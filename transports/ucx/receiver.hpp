@@ -2,6 +2,10 @@
 /// Passes messages that come in from UCX on to the sink.
 #pragma once
 
+#include <cstddef>
+#include <utility>
+#include <vector>
+
 #include <ucp/api/ucp.h>
 
 #include "transports/transport.hpp"
@@ -11,10 +15,12 @@ namespace rollcall::transport::ucx {
 
 /// The numbers of the active messages. kInlineId is for messages whose header and payload together are short. Its first byte is the length
 /// of the header; the header and the payload follow. It has no header of UCX's own, which is the fastest way that UCX offers. kPutId is a
-/// put sent as a message: the offset on the board, followed by the bytes.
+/// put sent as a message: the offset on the board, followed by the bytes. kHelloId is the first message over a connection: the rank that
+/// has made it.
 inline constexpr unsigned kMessageId = 0;
 inline constexpr unsigned kInlineId = 1;
 inline constexpr unsigned kPutId = 2;
+inline constexpr unsigned kHelloId = 3;
 
 /// Passes messages to the sink, inside ucp_worker_progress(). Must outlive the worker and must not be moved.
 class Receiver {
@@ -26,6 +32,9 @@ class Receiver {
     void attach(Sink& sink) noexcept { sink_ = &sink; }
     /// Begins to listen. There must be a sink before the first progress. Throws Error{transport} if UCX refuses.
     void listen(ucp_worker_h worker);
+    /// Whether ranks have said hello that take_greeters() has not returned.
+    bool has_greeters() const noexcept { return !greeters_.empty(); }
+    std::vector<int> take_greeters() noexcept { return std::exchange(greeters_, {}); }
 
   private:
     void handle(ucp_worker_h worker, unsigned id, ucp_am_recv_callback_t callback);
@@ -33,9 +42,11 @@ class Receiver {
                                    const ucp_am_recv_param_t* parameters);
     static ucs_status_t on_inline(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*);
     static ucs_status_t on_put(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*);
+    static ucs_status_t on_hello(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*);
 
     Board& board_;
     Sink* sink_ = nullptr;
+    std::vector<int> greeters_;
 };
 
 }  // namespace rollcall::transport::ucx

@@ -61,6 +61,21 @@ Requests::~Requests() {
     if (pieces_) ucp_dt_destroy(pieces_);
 }
 
+Requests::Request* Requests::take_copy(int peer, std::initializer_list<std::span<const std::byte>> parts, ucp_request_param_t& parameters) {
+    Request* const request = take(ignored_, peer, {});
+    request->revocable = true;
+    std::size_t at = 0;
+    for (const auto part : parts) {
+        std::memcpy(request->header + at, part.data(), part.size());
+        at += part.size();
+    }
+    parameters = {};
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.cb.send = &Requests::on_sent;
+    parameters.user_data = request;
+    return request;
+}
+
 bool Requests::register_buffer(Request& request, ucp_request_param_t& parameters) const {
     ucp_mem_map_params_t map{};
     map.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;

@@ -8,7 +8,9 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -70,6 +72,10 @@ class Requests {
         request->size = buffer.size;
         return request;
     }
+
+    /// Takes a request that holds a copy of a few bytes, for which no caller waits, and lets `parameters` name it. UCX reads the bytes in
+    /// `header` until the request has ended.
+    Request* take_copy(int peer, std::initializer_list<std::span<const std::byte>> parts, ucp_request_param_t& parameters);
 
     /// The context that registers buffers.
     void set_context(ucp_context_h context) { context_ = context; }
@@ -158,6 +164,7 @@ class Requests {
     std::vector<std::unique_ptr<Request[]>> chunks_;
     std::size_t pending_ = 0;
     ucp_datatype_t pieces_ = 0;
+    Ignored ignored_;
     bool silent_ = false;
 };
 

@@ -14,6 +14,7 @@
 #include "transports/memory.hpp"
 #include "transports/ucx/address.hpp"
 #include "transports/ucx/board.hpp"
+#include "transports/ucx/closing.hpp"
 #include "transports/ucx/configuration.hpp"
 #include "transports/ucx/log.hpp"
 #include "transports/ucx/networks.hpp"
@@ -46,7 +47,6 @@ class UcxTransport final : public Transport {
         dying_ = true;
         requests_.silence();
         const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
-        // A rank that has only received has no connections of its own. UCX has made them.
         if ((connected || requests_.pending() > 0) && !closed_) {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
             // assertion, because of connections that were being made or requests that have not ended. So UCX's objects are not destroyed,
@@ -60,8 +60,7 @@ class UcxTransport final : public Transport {
             leave_to_the_end(std::make_shared<Left>(Left{std::move(requests_), std::move(peers_), worker_, context_}));
             return;
         }
-        for (Peer& peer : peers_)
-            if (peer.board.key) ucp_rkey_destroy(peer.board.key);
+        for (Peer& peer : peers_) peer.board.destroy();  // those of peers that are gone
         release();
     }
 
@@ -80,7 +79,8 @@ class UcxTransport final : public Transport {
 
         receiver_.listen(worker_);
         board_.open(context_, options_.board_bytes);
-        only_tcp_between_hosts_ = !has_rdma(context_);
+        networks_ = networks_of(context_, options_.size);
+        networks_.move_memory |= options_.ucx_direct;
     }
 
     void release() noexcept {
@@ -95,13 +95,8 @@ class UcxTransport final : public Transport {
     std::string description() const override { return describe(options_); }
 
     std::vector<std::byte> address() const override {
-        ucp_address_t* raw = nullptr;
-        std::size_t length = 0;
-        check("getting its address", ucp_worker_get_address(worker_, &raw, &length));
-        const auto release_address = [&](ucp_address_t* address) { ucp_worker_release_address(worker_, address); };
-        const std::unique_ptr<ucp_address_t, decltype(release_address)> worker_address(raw, release_address);
         std::vector<std::byte> parts;
-        append(parts, raw, length);
+        append_worker(parts, worker_);
         board_.append_to(parts);
         append(parts, &here_, sizeof here_);
         return parts;
@@ -124,6 +119,8 @@ class UcxTransport final : public Transport {
 
     unsigned progress() override {
         unsigned happened = ucp_worker_progress(worker_);
+        if (receiver_.has_greeters()) [[unlikely]]
+            greet_back();
         if (deferred_) happened += do_deferred();
         return happened;
     }
@@ -200,14 +197,9 @@ class UcxTransport final : public Transport {
         const ucp_ep_h endpoint = std::exchange(whom.endpoint, nullptr);  // a completion cannot send over it any more
         requests_.disconnect(peer);
         if (!endpoint) return;
-        ucp_request_param_t parameters{};
-        parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
-        parameters.flags = UCP_EP_CLOSE_FLAG_FORCE;
-        const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint, &parameters);
-        if (UCS_PTR_IS_PTR(request)) {
-            closing_.push_back(request);
-            deferred_ = true;
-        }
+        // The key of the peer's board stays: transfers that use it may not have ended.
+        closing_.begin(endpoint, true);
+        if (!closing_.empty()) deferred_ = true;
     }
 
     Memory& memory() override { return memory_; }
@@ -216,26 +208,16 @@ class UcxTransport final : public Transport {
     void put(int peer, std::uint64_t offset, std::span<const std::byte> bytes) override {
         Peer* to = endpoint(peer);
         if (!to || !unpack_key(*to) || bytes.size() > kLongestPut) return;
-        ucp_request_param_t parameters{};
-        parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-        parameters.cb.send = &Requests::on_sent;
-        const auto begin = [&](std::size_t at) {
-            Requests::Request* const request = requests_.take(ignored_, peer, {});
-            request->revocable = true;
-            std::memcpy(request->header + at, bytes.data(), bytes.size());
-            parameters.user_data = request;
-            return request;
-        };
-        // Over TCP the target executes a put, too, and UCX makes it answer each one. The answer would wake the sender for nothing.
-        if (!only_tcp_to(*to)) {
-            Requests::Request* const request = begin(0);
+        ucp_request_param_t parameters;
+        // Over other networks the target executes a put, too, and UCX makes it answer each one, which would wake the sender for nothing.
+        if (networks_.move_memory || to->board.direct) {
+            Requests::Request* const request = requests_.take_copy(peer, {bytes}, parameters);
             const std::uint64_t place = to->board.address + offset;
             requests_.result_of(ucp_put_nbx(to->endpoint, request->header, bytes.size(), place, to->board.key, &parameters), request);
         }
         if (to->board.direct) return;
         // RDMA wakes nobody, and a message that wakes the target may overtake the put. So the message brings the words, too.
-        Requests::Request* const request = begin(sizeof offset);
-        std::memcpy(request->header, &offset, sizeof offset);
+        Requests::Request* const request = requests_.take_copy(peer, {std::as_bytes(std::span(&offset, 1)), bytes}, parameters);
         const std::size_t size = sizeof offset + bytes.size();
         requests_.result_of(ucp_am_send_nbx(to->endpoint, kPutId, nullptr, 0, request->header, size, &parameters), request);
     }
@@ -252,7 +234,7 @@ class UcxTransport final : public Transport {
     }
 
     bool shares_memory() const override { return uses_shared_memory(); }
-    bool uses_tcp() const override { return only_tcp_between_hosts_; }
+    bool uses_tcp() const override { return networks_.are_tcp; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
     bool arm() override { return !deferred_ && ucp_worker_arm(worker_) == UCS_OK; }
@@ -268,12 +250,11 @@ class UcxTransport final : public Transport {
         requests_.silence();
         for (Peer& peer : peers_) {
             if (!peer.endpoint) continue;
-            ucp_request_param_t parameters{};
-            const ucs_status_ptr_t request = ucp_ep_close_nbx(std::exchange(peer.endpoint, nullptr), &parameters);
+            peer.board.destroy();
+            closing_.begin(std::exchange(peer.endpoint, nullptr), false);
             peer.gone = true;
-            if (UCS_PTR_IS_PTR(request)) closing_.push_back(request);
         }
-        collect_closed();
+        closing_.collect();
         closed_ = closing_.empty() && requests_.pending() == 0;
         return closed_;
     }
@@ -284,6 +265,7 @@ class UcxTransport final : public Transport {
         ucp_ep_h endpoint = nullptr;
         PeerBoard board;
         bool gone = false;
+        bool is_known = false;  ///< It has said hello, so that it has an end of the connection.
     };
 
     Peer* endpoint(int rank) {
@@ -304,12 +286,34 @@ class UcxTransport final : public Transport {
             parameters.user_data = this;
             status = ucp_ep_create(worker_, &parameters, &peer.endpoint);
         }
-        if (status == UCS_OK) return &peer;
+        if (status == UCS_OK) {
+            say_hello(rank, peer);
+            return &peer;
+        }
         peer.endpoint = nullptr;
         peer.gone = true;
         failures_.push_back({rank, fmt::format("no connection could be made ({})", ucs_status_string(status))});
         deferred_ = true;
         return nullptr;
+    }
+
+    // UCX makes the other end of the connection by itself, and tells nobody when it breaks. So a peer that only receives would wait for
+    // ever. It is told who has made the connection, and makes an end of its own. A host needs no link to itself: there the starter notices
+    // deaths.
+    void say_hello(int rank, Peer& peer) {
+        if (rank == options_.rank || peer.is_known || (uses_shared_memory_ && is_neighbour(here_, whereabouts_in(peer.address)))) return;
+        ucp_request_param_t parameters;
+        Requests::Request* const request = requests_.take_copy(rank, {std::as_bytes(std::span(&options_.rank, 1))}, parameters);
+        requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, nullptr, 0, request->header, sizeof options_.rank, &parameters),
+                            request);
+    }
+
+    void greet_back() {
+        for (const int rank : receiver_.take_greeters()) {
+            if (dying_ || rank < 0 || static_cast<std::size_t>(rank) >= peers_.size()) continue;
+            peers_[static_cast<std::size_t>(rank)].is_known = true;
+            endpoint(rank);
+        }
     }
 
     bool unpack_key(Peer& peer) {
@@ -325,10 +329,8 @@ class UcxTransport final : public Transport {
         return unpacked == PeerBoard::Unpacked::usable;
     }
 
-    bool only_tcp_to(const Peer& peer) const { return only_tcp_between_hosts_ && !peer.board.direct; }
-
     // Whether the network between this rank and the peer reads and writes memory by itself.
-    bool moves_memory_of(Peer& peer) { return !only_tcp_between_hosts_ && !(unpack_key(peer) && peer.board.direct); }
+    bool moves_memory_of(Peer& peer) { return networks_.move_memory && !(unpack_key(peer) && peer.board.direct); }
 
     static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
         auto* transport = static_cast<UcxTransport*>(self);
@@ -352,18 +354,11 @@ class UcxTransport final : public Transport {
             if (!dying_) sink_->on_peer_unreachable(failure.rank, failure.why);
             ++done;
         }
-        if (!dying_) collect_closed();
+        if (!dying_) closing_.collect();
         if (!closing_.empty()) deferred_ = true;
         return done;
     }
 
-    void collect_closed() {
-        std::erase_if(closing_, [](void* request) {
-            if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
-            ucp_request_free(request);
-            return true;
-        });
-    }
     struct Failure {
         int rank;
         std::string why;
@@ -382,13 +377,13 @@ class UcxTransport final : public Transport {
     std::vector<Peer> peers_;
     Requests requests_;
     std::vector<void*> declined_;
-    std::vector<void*> closing_;
+    Closing closing_;
     std::vector<Failure> failures_;
-    Ignored ignored_;
     bool deferred_ = false;
     bool dying_ = false;
     bool closed_ = false;
-    bool only_tcp_between_hosts_ = false;
+    Networks networks_;
+    const bool uses_shared_memory_ = uses_shared_memory();
 };
 
 }  // namespace

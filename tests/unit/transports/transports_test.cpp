@@ -99,14 +99,43 @@ TEST(UcxTransport, HasTheNetworksThatItsContextNames) {
     const std::string begin = "#\n# UCP context\n#\n#     component 4  :  ib\n#            md 4  :  component 4  rc_0 \n#\n";
     const std::string tcp =
         "#      resource 0  :  md 0  dev 0  flags -- self/memory0\n#      resource 1  :  md 1  dev 1  flags -- tcp/eth0\n";
-    EXPECT_FALSE(ucx::names_rdma(""));
-    EXPECT_FALSE(ucx::names_rdma(begin + tcp + "#\n")) << "a component need not have a device";
+    const auto with = [&](const std::string& flags, const std::string& name) {
+        return begin + tcp + "#      resource 12 :  md 4  dev 3  flags " + flags + " " + name + "\n#\n";
+    };
+    EXPECT_FALSE(ucx::networks_in("").move_memory);
+    EXPECT_FALSE(ucx::networks_in("").are_tcp);
+    EXPECT_FALSE(ucx::networks_in(begin + tcp + "#\n").move_memory) << "a component need not have a device";
+    EXPECT_TRUE(ucx::networks_in(begin + tcp + "#\n").are_tcp);
     for (const char* name : {"rc_verbs/mlx5_0:1", "rc_mlx5/mlx5_0:1", "dc_mlx5/mlx5_0:1", "gga_mlx5/mlx5_0:1", "srd/rdmap0s6:1"})
         for (const char* flags : {"--", "a-", "-s"})
-            EXPECT_TRUE(ucx::names_rdma(begin + tcp + "#      resource 12 :  md 4  dev 3  flags " + flags + " " + name + "\n#\n")) << name;
+            EXPECT_TRUE(ucx::networks_in(with(flags, name)).move_memory && !ucx::networks_in(with(flags, name)).are_tcp) << name;
     for (const char* name : {"ud_verbs/mlx5_0:1", "rdmacm/sockaddr", "cma/memory", "cuda_ipc/cuda", "tcp/rc_0"})
-        EXPECT_FALSE(ucx::names_rdma(begin + tcp + "#      resource 12 :  md 4  dev 3  flags -- " + name + "\n#\n")) << name;
-    EXPECT_TRUE(ucx::names_rdma("#      resource 2  :  md 4  dev 3  flags -- rc_mlx5/mlx5_0:1")) << "the last line";
+        EXPECT_FALSE(ucx::networks_in(with("--", name)).move_memory) << name;
+    for (const char* name : {"ud_verbs/mlx5_0:1", "ugni_udt/gni"}) EXPECT_FALSE(ucx::networks_in(with("--", name)).are_tcp) << name;
+    for (const char* name : {"rdmacm/sockaddr", "cma/memory", "cuda_ipc/cuda", "tcp/eth1"})
+        EXPECT_TRUE(ucx::networks_in(with("--", name)).are_tcp) << name;
+    EXPECT_TRUE(ucx::networks_in("#      resource 2  :  md 4  dev 3  flags -- rc_mlx5/mlx5_0:1").move_memory) << "the last line";
+    // In a large job UCX prefers datagrams to rc, and dc to both.
+    const std::string rc = with("--", "rc_verbs/bnxt_re0:1"), ud = with("--", "ud_verbs/bnxt_re0:1"), dc = with("--", "dc_mlx5/mlx5_0:1");
+    EXPECT_TRUE(ucx::networks_in(rc + ud, true).move_memory);
+    EXPECT_FALSE(ucx::networks_in(rc + ud, false).move_memory);
+    EXPECT_TRUE(ucx::networks_in(rc, false).move_memory) << "it has nothing else";
+    EXPECT_TRUE(ucx::networks_in(rc + ud + dc, false).move_memory);
+}
+
+TEST(UcxTransport, KnowsForHowManyRanksUcxTakesRc) {
+    const char* const variables[] = {"UCX_NUM_EPS", "UCX_RC_MAX_NUM_EPS", "UCX_RC_MLX5_MAX_NUM_EPS", "UCX_RC_VERBS_MAX_NUM_EPS"};
+    for (const char* variable : variables)
+        if (std::getenv(variable)) GTEST_SKIP() << variable << " is set";
+    EXPECT_TRUE(ucx::takes_rc_for(256));
+    EXPECT_FALSE(ucx::takes_rc_for(257));
+    ::setenv("UCX_RC_MAX_NUM_EPS", "inf", 1);
+    EXPECT_TRUE(ucx::takes_rc_for(100'000));
+    ::setenv("UCX_RC_MAX_NUM_EPS", "100", 1);
+    EXPECT_FALSE(ucx::takes_rc_for(101));
+    ::setenv("UCX_NUM_EPS", "50", 1);
+    EXPECT_TRUE(ucx::takes_rc_for(101));
+    for (const char* variable : variables) ::unsetenv(variable);
 }
 
 #ifdef ROLLCALL_HAS_OFI

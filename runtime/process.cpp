@@ -18,9 +18,11 @@
 namespace rollcall::runtime {
 namespace {
 
-// The automatic number of arrival slots: enough for this many communicators of the size of the job, but at least kLeastSlots.
-constexpr std::uint64_t kCommunicatorsWithSlots = 16;
+// The automatic number of arrival slots: enough for this many communicators of the size of the job, but at least kLeastSlots. Each slot is
+// memory of each rank, and over RDMA it cannot be swapped. So from kManyRanks on, there are slots for fewer more.
+constexpr std::uint64_t kCommunicatorsWithSlots = 16, kMoreForManyRanks = 4;
 constexpr std::uint64_t kLeastSlots = 4096;
+constexpr std::uint64_t kManyRanks = 4096;
 
 // The options of the transports: which interfaces this job uses, and how they are reached.
 transport::TransportOptions transport_options(const Settings& settings, const bootstrap::Place& place) {
@@ -42,6 +44,17 @@ transport::TransportOptions transport_options(const Settings& settings, const bo
     return options;
 }
 
+// The interfaces over which the hosts ask each other whether they still answer. Of the RDMA ports, the data goes over the fastest, and an
+// answer that comes over another one says nothing about it.
+std::vector<Interface> watched_interfaces(const transport::TransportOptions& options) {
+    std::vector<Interface> watched = options.interfaces;
+    std::uint64_t fastest = 0;
+    for (const Interface& each : watched)
+        if (each.rdma) fastest = std::max(fastest, each.speed_megabits);
+    std::erase_if(watched, [&](const Interface& each) { return each.rdma && each.speed_megabits < fastest; });
+    return watched;
+}
+
 // `woken_by_kernel`: other hosts of the job are containers of this machine, which are reached over TCP. So the kernel brings their
 // messages, and wakes a caller that sleeps as soon as one is there. A caller that polls would take the cores that it shares from the ranks
 // it waits for.
@@ -60,7 +73,8 @@ IdlePolicy policy_of(const Settings& settings, bool crowded, bool woken_by_kerne
 
 std::uint64_t slots_of(const Settings& settings, int size) {
     if (settings.board_slots) return std::max<std::uint64_t>(settings.board_slots, static_cast<std::uint64_t>(size));
-    return std::max(kLeastSlots, kCommunicatorsWithSlots * static_cast<std::uint64_t>(size));
+    const auto ranks = static_cast<std::uint64_t>(size), others = ranks - std::min(ranks, kManyRanks);
+    return std::max(kLeastSlots, kCommunicatorsWithSlots * (ranks - others) + kMoreForManyRanks * others);
 }
 
 std::uint64_t SlotAllocator::take(std::uint64_t count) {
@@ -92,7 +106,12 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     }
     const transport::TransportOptions options = transport_options(settings_, place());
     make_transport(options);
-    if (place().hosts > 1 && settings_.silence > 0) lifelines_ = std::make_unique<Lifelines>(settings_.silence, options.interfaces);
+    if (place().hosts > 1 && settings_.silence > 0) {
+        lifelines_ = std::make_unique<Lifelines>(settings_.silence, watched_interfaces(options));
+        if (lifelines_->address().empty() && place().rank == 0)
+            log_message(LogLevel::info,
+                        "links to other hosts are not watched, because the network that carries the data has no IP address");
+    }
     engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options(algorithm_name, find_part_alone));
     const TestClock wrong_clock = test_clock(place().rank, place().size);
     engine_->set_host_clock(wrong_clock.model);

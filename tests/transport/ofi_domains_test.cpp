@@ -39,12 +39,25 @@ class Domain {
         info_->nic = &nic_;
         return *this;
     }
+    /// The provider says how fast it is, too.
+    Domain& at(std::size_t speed_bits) {
+        link_.speed = speed_bits;
+        nic_.link_attr = &link_;
+        info_->nic = &nic_;
+        return *this;
+    }
+    Domain& of(const char* provider, const char* fabric = "a") {
+        info_->fabric_attr->prov_name = ::strdup(provider);
+        info_->fabric_attr->name = ::strdup(fabric);
+        return *this;
+    }
     operator const fi_info&() const { return *info_; }
 
   private:
     Info info_;
     fi_device_attr device_{};
     fi_bus_attr bus_{};
+    fi_link_attr link_{};
     fid_nic nic_{};
 };
 
@@ -77,6 +90,36 @@ TEST(OfiDomains, AreWhereTheirDevicesAre) {
         EXPECT_EQ(place_of(Domain("mlx5_0").on("mlx5_0", 0x41), {{network}, {ethernet}, named}), kNever);
         EXPECT_EQ(place_of(Domain("mlx5_0").on("mlx5_0", 0x41), {{network, ethernet}, {}, named}), 1u);
     }
+}
+
+TEST(OfiDomains, HaveTheSpeedOfTheirDevices) {
+    const Places places{{{"eth0", "", false, 10'000}, {"mlx5_0:1", "", true, 25'000}, {"mlx5_2:1", "", true, 200'000}}, {}, false};
+    EXPECT_EQ(speed_of(Domain("mlx5_2").of("verbs;ofi_rxm"), places), 200'000u);
+    EXPECT_EQ(speed_of(Domain("mlx5_0").of("verbs;ofi_rxm").at(50'000'000'000), places), 50'000u) << "the provider knows it";
+    EXPECT_EQ(speed_of(Domain("cxi1").of("cxi").at(200'000'000'000), places), 200'000u);
+    EXPECT_EQ(speed_of(Domain("cxi1").of("cxi"), places), 0u);
+    EXPECT_EQ(speed_of(Domain("eth0").of("tcp;ofi_rxm").at(1'000'000'000), places), 0u) << "the order of the interfaces decides";
+}
+
+TEST(OfiDomains, OfTheFastestDevicesAreTakenInTurn) {
+    const Domain slow("a"), fast("b"), again("c"), same("b"), elsewhere("d");
+    for (const Domain* each : {&slow, &fast, &again, &same}) const_cast<Domain*>(each)->of("cxi");
+    const_cast<Domain&>(elsewhere).of("cxi", "another fabric");
+    const auto best = [&](int turn) -> const fi_info* {
+        const auto at = [](const Domain& domain) { return &static_cast<const fi_info&>(domain); };
+        return transport::ofi::best_of(
+            {{at(slow), 0, 25}, {at(again), 4, 200}, {at(fast), 2, 200}, {at(same), 2, 200}, {at(elsewhere), 5, 200}}, turn);
+    };
+    EXPECT_EQ(best(0), &static_cast<const fi_info&>(fast));
+    EXPECT_EQ(best(1), &static_cast<const fi_info&>(again));
+    EXPECT_EQ(best(2), best(0)) << "each device once, and no other fabric";
+}
+
+// A buffer that is given back must not be read any more.
+TEST(OfiDomains, OfCxiHaveNoReads) {
+    using transport::ofi::reads_end;
+    for (const char* provider : {"cxi", "tcp", "net"}) EXPECT_FALSE(reads_end(Domain("x").of(provider))) << provider;
+    for (const char* provider : {"verbs;ofi_rxm", "tcp;ofi_rxm"}) EXPECT_TRUE(reads_end(Domain("x").of(provider))) << provider;
 }
 
 TEST(OfiDomains, OfRdmaAreNamedAfterItsDevices) {

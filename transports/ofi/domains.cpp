@@ -43,7 +43,7 @@ std::vector<Place> places_of(std::span<const Interface> interfaces) {
         std::error_code unknown;
         const fs::path device =
             fs::canonical(fs::path(interface.rdma ? "/sys/class/infiniband" : "/sys/class/net") / name / "device", unknown);
-        places.push_back({interface.name, unknown ? "" : device.string(), interface.rdma});
+        places.push_back({interface.name, unknown ? "" : device.string(), interface.rdma, interface.speed_megabits});
     }
     return places;
 }
@@ -62,6 +62,32 @@ std::optional<std::size_t> place_of(const fi_info& info, const Places& places) {
     const auto there = std::ranges::find_if(places.wanted, has_address);
     if (there != places.wanted.end() || !places.are_named) return index_of(there);
     return std::nullopt;
+}
+
+std::uint64_t speed_of(const fi_info& info, const Places& places) {
+    constexpr std::uint64_t kMega = 1'000'000;
+    const std::string_view provider = text_of(info.fabric_attr->prov_name);
+    if (provider.starts_with("tcp") || provider.starts_with("net") || provider.starts_with("sockets") || provider.starts_with("udp"))
+        return 0;
+    if (info.nic && info.nic->link_attr && info.nic->link_attr->speed) return info.nic->link_attr->speed / kMega;
+    const auto its = std::ranges::find_if(places.wanted, [&](const Place& place) { return is_named_after(info, place); });
+    return its != places.wanted.end() && its->rdma ? its->speed_megabits : 0;
+}
+
+const fi_info* best_of(std::vector<Candidate> candidates, int turn) {
+    std::ranges::stable_sort(candidates, {}, &Candidate::order);
+    const Candidate best = *std::ranges::max_element(candidates, {}, &Candidate::speed);
+    // A domain may be in the list several times.
+    std::vector<const fi_info*> equals;
+    for (const Candidate& each : candidates) {
+        const auto is_same = [&](const fi_info* other) {
+            return text_of(other->domain_attr->name) == text_of(each.info->domain_attr->name);
+        };
+        const bool is_equal = each.speed == best.speed && each.info->addr_format == best.info->addr_format &&
+                              text_of(each.info->fabric_attr->name) == text_of(best.info->fabric_attr->name);
+        if (is_equal && std::ranges::none_of(equals, is_same)) equals.push_back(each.info);
+    }
+    return equals[static_cast<std::size_t>(turn) % equals.size()];
 }
 
 bool is_on_rdma(const fi_info& info, const Places& places) {

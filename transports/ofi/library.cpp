@@ -80,8 +80,8 @@ Library load() {
     find(found.fabric, "fi_fabric");
     const std::uint32_t version = found.version();
     if (version < kOldest) fail(fmt::format("libfabric {}.{} is too old", FI_MAJOR(version), FI_MINOR(version)));
-    // libfabric initialises its providers when the first question is asked. ofi_rxm over tcp would make 4096 buffers for what comes in: 67
-    // MB for each rank.
+    // libfabric initialises its providers when the first question is asked. Where ofi_rxm has one set of buffers for all peers (over tcp),
+    // it would make 4096 of them for what comes in: 67 MB for each rank. Over verbs it has a set for each peer, by default of 128.
     const Variable buffers("FI_OFI_RXM_MSG_RX_SIZE", 128);
     // Endpoint::part_from() is to end the connection.
     const Variable cleanup("FI_AV_REMOVE_CLEANUP", 1);

@@ -36,10 +36,17 @@ bool needs_rdma(const fi_info& info, const TransportOptions& options) {
     return options.ofi_provider.empty() && std::string_view(info.fabric_attr->prov_name).starts_with("psm3");
 }
 
-// Returns the first provider that is on one of the interfaces, in the order of the interfaces (place_of()). Without interfaces it prefers
-// the loopback for a job on one host, and a provider that is not the loopback for a job on several hosts. Among equals, IPv4 comes before
-// IPv6, because not every host reaches the link-local addresses of IPv6. Among the remaining ones, the first in libfabric's list is
-// returned.
+// The ranks of a host may use different devices where any two devices of the fabric reach each other. Over verbs that depends on the
+// addresses of the devices, which nothing here knows.
+bool reach_each_other(const fi_info& info) {
+    const std::string_view provider = info.fabric_attr->prov_name;
+    return provider.starts_with("cxi") || provider.starts_with("efa");
+}
+
+// Returns the fastest RDMA device, or without such devices the first provider that is on one of the interfaces, in the order of the
+// interfaces (place_of()). Without interfaces it prefers the loopback for a job on one host, and a provider that is not the loopback for a
+// job on several hosts. Among equals, IPv4 comes before IPv6, because not every host reaches the link-local addresses of IPv6. Among the
+// remaining ones, the first in libfabric's list is returned, or each rank of a host gets another one (reach_each_other()).
 Info on_interface(Info all, const TransportOptions& options, const Places& places) {
     const bool one_host = options.size == options.local_size;
     const auto rank_of = [&](const fi_info& info) -> std::optional<std::size_t> {
@@ -49,15 +56,12 @@ Info on_interface(Info all, const TransportOptions& options, const Places& place
         const std::optional<std::size_t> place = place_of(info, places);
         return place ? std::optional(rank + *place * 2) : std::nullopt;
     };
-    const fi_info* best = nullptr;
-    std::size_t best_rank = 0;
-    for (const fi_info* each = all.get(); each; each = each->next) {
-        const std::optional<std::size_t> rank = rank_of(*each);
-        if (!rank || (best && *rank >= best_rank)) continue;
-        best = each;
-        best_rank = *rank;
-    }
-    return best ? Info(library().dupinfo(best)) : nullptr;
+    std::vector<Candidate> candidates;
+    for (const fi_info* each = all.get(); each; each = each->next)
+        if (const std::optional<std::size_t> rank = rank_of(*each)) candidates.push_back({each, *rank, speed_of(*each, places)});
+    if (candidates.empty()) return nullptr;
+    const bool takes_turns = reach_each_other(*candidates.front().info);
+    return Info(library().dupinfo(best_of(std::move(candidates), takes_turns ? options.local_rank : 0)));
 }
 
 std::string names_of(const TransportOptions& options) {
@@ -115,7 +119,7 @@ bool reads_alone(const fi_info& info) {
 
 bool reads_end(const fi_info& info) {
     const std::string_view provider = info.fabric_attr->prov_name;
-    return provider != "tcp" && provider != "net";
+    return provider != "tcp" && provider != "net" && !provider.starts_with("cxi");
 }
 
 bool completes_in_order(const fi_info& info) {

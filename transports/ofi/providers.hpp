@@ -14,8 +14,8 @@ inline constexpr std::string_view kSharedMemory = "shm";
 /// Its table of addresses has room for so many (SMR_MAX_PEERS in libfabric).
 inline constexpr int kMostRanksOfSharedMemory = 256;
 
-/// The providers between hosts, from the most to the least wanted. Networks that move memory by themselves come first, and among them the
-/// native providers before verbs: on Omni-Path (opx, psm2) verbs is slow. psm3 is taken on RDMA devices only. The user can name other
+/// The providers between hosts, from the most to the least wanted. Networks that bypass the kernel come first, and among them the native
+/// providers before verbs: on Omni-Path (opx, psm2) verbs is slow. psm3 is taken on RDMA devices only. The user can name other
 /// providers.
 inline constexpr std::string_view kBetweenHosts[] = {"cxi", "efa", "opx", "psm2", "psm3", "verbs;ofi_rxm", "tcp", "tcp;ofi_rxm"};
 
@@ -30,7 +30,8 @@ Info ask_without_conditions(bool names);
 /// process makes one.
 bool reads_alone(const fi_info& info);
 /// Whether a read of memory that is not registered any more ends. Libfabric's own tcp (without ofi_rxm) goes on to send what the read has
-/// asked for, although the process may use the memory for something else.
+/// asked for, although the process may use the memory for something else. cxi promises the end only with FI_CXI_MR_MATCH_EVENTS, which is
+/// off by default (fi_cxi(7)).
 bool reads_end(const fi_info& info);
 /// Whether the provider reports the packets of a peer in the order in which they were sent, so that a gap shows at once that some are lost.
 /// That is so where they have all gone over one stream or through one queue. Others promise it for no packets, or only for short ones.

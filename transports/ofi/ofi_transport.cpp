@@ -23,6 +23,7 @@ OfiTransport::OfiTransport(const TransportOptions& options)
     busy_.reserve(peers_.size());  // so that note_work() needs no memory
     pumped_.reserve(peers_.size());
     gaps_.reserve(peers_.size());
+    opened_.reserve(peers_.size());
     board_is_open_ = network_ && network_->open_board(home_.board(), board_);
 }
 
@@ -41,7 +42,10 @@ std::vector<std::byte> OfiTransport::address() const {
 void OfiTransport::connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) {
     for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
     addresses_ = std::move(storage);
-    if (shared_memory_) meet_neighbours(peers_, home_.door(), *shared_memory_, options_.rank);
+    if (!shared_memory_) return;
+    meet_neighbours(peers_, home_.door(), *shared_memory_, options_.rank);
+    for (std::size_t peer = 0; peer < peers_.size(); ++peer)
+        if (peers_[peer].stream.is_open()) opened_.push_back(static_cast<int>(peer));
 }
 
 unsigned OfiTransport::progress() {
@@ -56,7 +60,7 @@ unsigned OfiTransport::progress() {
         end_last_reads();
     if (!gaps_.empty()) [[unlikely]]
         see_to_gaps();
-    if (memory_questions_.wanted || network_questions_.wanted) [[unlikely]]
+    if (memory_questions_.are_due() || network_questions_.are_due()) [[unlikely]]
         ask_peers();
     if (!busy_.empty()) happened += pump();
     if (!failures_.empty()) happened += tell_failures();
@@ -151,7 +155,7 @@ bool OfiTransport::arm() {
     if (requests_.has_to_tell() || !failures_.empty()) return false;
     // No descriptor reports room for messages that could not leave, events of a network without a descriptor, that it is time to ask a
     // peer, and sometimes that a read can go on (tcp;ofi_rxm): the sleep must be short.
-    const bool asks_later = !gaps_.empty() || memory_questions_.wanted || network_questions_.wanted;
+    const bool asks_later = !gaps_.empty() || memory_questions_.are_due() || network_questions_.are_due();
     sleep_.set_poll(!busy_.empty() || asks_later || requests_.network_uses_memory() || (network_ && network_->descriptor() < 0));
     if (network_ && (network_->look() || (network_->descriptor() >= 0 && !network_->may_wait()))) return false;
     if (!shared_memory_) return true;
@@ -162,7 +166,10 @@ bool OfiTransport::arm() {
 
 bool OfiTransport::settled() const {
     if (!offered_.empty() || !fetches_.empty() || !busy_.empty() || requests_.has_to_tell()) return false;
-    return std::ranges::all_of(peers_, [](const Peer& peer) { return peer.gone || peer.stream.is_quiet(); });
+    return std::ranges::all_of(opened_, [&](int rank) {
+        const Peer& peer = peers_[index(rank)];
+        return peer.gone || peer.stream.is_quiet();
+    });
 }
 
 Peer* OfiTransport::open(int rank) {
@@ -172,7 +179,10 @@ Peer* OfiTransport::open(int rank) {
     if (peer.stream.is_open()) [[likely]]
         return &peer;
     std::string why = peer.reach(home_.door(), shared_memory_.get(), network_.get(), options_.rank, rank);
-    if (why.empty()) return &peer;
+    if (why.empty()) {
+        opened_.push_back(rank);
+        return &peer;
+    }
     lose(rank, std::move(why));
     peer.gone = true;
     return nullptr;

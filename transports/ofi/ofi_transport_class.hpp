@@ -20,6 +20,7 @@
 #include "transports/ofi/peer.hpp"
 #include "transports/ofi/providers.hpp"
 #include "transports/ofi/requests.hpp"
+#include "transports/ofi/round.hpp"
 #include "transports/ofi/sleep.hpp"
 #include "transports/ofi/wire.hpp"
 #include "transports/options.hpp"
@@ -67,6 +68,15 @@ class OfiTransport final : public Transport {
         std::string why;
     };
 
+    /// Each error of a provider wants all peers to be asked, and when a peer dies there may be an error for each message to it.
+    static constexpr std::chrono::milliseconds kBetweenQuestions{500};
+    struct Questions {
+        std::chrono::steady_clock::time_point next;  ///< Not before.
+        bool wanted = false;                         ///< Of those that this process has to do with.
+        Round strangers;                             ///< All others.
+        bool are_due() const noexcept { return wanted || !strangers.is_over(); }
+    };
+
     static std::size_t index(int peer) { return static_cast<std::size_t>(peer); }
     /// Finds the way to a peer at its first use. Returns null if there is none.
     Peer* open(int rank);
@@ -111,13 +121,7 @@ class OfiTransport final : public Transport {
     void see_to(Endpoint& endpoint);
     /// Asks for an answer where that is wanted and the last questions were long enough ago.
     void ask_peers();
-    void ask_peers(Endpoint& endpoint);
-    /// Each error of a provider wants all peers to be asked, and when a peer dies there may be an error for each message to it.
-    static constexpr std::chrono::milliseconds kBetweenQuestions{500};
-    struct Questions {
-        std::chrono::steady_clock::time_point next;  ///< Not before.
-        bool wanted = false;
-    };
+    void ask_peers(Endpoint& endpoint, Questions& questions);
     bool is_reached_by(const Peer& peer, const Endpoint& endpoint) const;
     /// Whether this process reads data of a peer through the endpoint.
     bool reads_through(const Endpoint& endpoint) const;
@@ -148,7 +152,8 @@ class OfiTransport final : public Transport {
     std::uint64_t last_number_ = 0;
     Numbered offered_;  ///< Large sends that have been neither fetched nor declined.
     Numbered fetches_;
-    std::vector<int> busy_;  ///< The peers for which something waits.
+    std::vector<int> opened_;  ///< The peers to which there is a way.
+    std::vector<int> busy_;    ///< The peers for which something waits.
     std::vector<int> pumped_;
     Questions memory_questions_, network_questions_;
     std::vector<int> gaps_;  ///< The peers of which packets have come early.

@@ -45,6 +45,8 @@ class PacketOrder {
             pass();
         return true;
     }
+    /// Whether a packet has come. (Numbers come round again, so once in a while this is wrong.)
+    bool has_begun() const { return next_ != 0 || early_ != nullptr; }
     /// Whether packets have come early, so that one is missing.
     bool has_early() const { return early_ != nullptr; }
     /// Keeps a copy of a packet, which is not empty, for its turn. Returns false if packets are lost: the number is too far ahead, or it

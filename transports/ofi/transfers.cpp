@@ -89,29 +89,36 @@ void OfiTransport::see_to(Endpoint& endpoint) {
     const std::string why = endpoint.completions().take_trouble();
     if (endpoint.completions().has_lost_events()) return end(endpoint, why);
     log_message(LogLevel::warn, "{}", why);
-    (&endpoint == shared_memory_.get() ? memory_questions_ : network_questions_).wanted = true;
+    Questions& questions = &endpoint == shared_memory_.get() ? memory_questions_ : network_questions_;
+    questions.wanted = true;
+    questions.strangers.begin(options_.size);
     ask_peers();
 }
 
 void OfiTransport::ask_peers() {
     const auto now = std::chrono::steady_clock::now();
     const auto ask_when_it_is_time = [&](Endpoint* endpoint, Questions& questions) {
-        if (!endpoint) questions.wanted = false;  // it was closed meanwhile
-        if (!questions.wanted || now < questions.next) return;
+        if (!endpoint) questions = {};  // it was closed meanwhile
+        if (!questions.are_due() || now < questions.next) return;
         questions.next = now + kBetweenQuestions;
-        ask_peers(*endpoint);
-        questions.wanted = false;  // there was memory for all of them
+        ask_peers(*endpoint, questions);
     };
     ask_when_it_is_time(shared_memory_.get(), memory_questions_);
     ask_when_it_is_time(network_.get(), network_questions_);
 }
 
-void OfiTransport::ask_peers(Endpoint& endpoint) {
-    for (int rank = 0; rank < options_.size; ++rank) {
+void OfiTransport::ask_peers(Endpoint& endpoint, Questions& questions) {
+    const auto ask = [&](int rank, bool strangers) {
         const Peer& peer = peers_[index(rank)];
-        if (peer.gone || !is_reached_by(peer, endpoint) || (rank == options_.rank && !peer.stream.is_open())) continue;
-        say(rank, Kind::check, {1, 0});  // also to those that have only sent so far: their first message may be lost
-    }
+        const bool is_stranger = !peer.stream.is_open() && !peer.order.has_begun();
+        if (peer.gone || is_stranger != strangers || !is_reached_by(peer, endpoint) || (is_stranger && rank == options_.rank)) return false;
+        say(rank, Kind::check, {1, 0});
+        return true;
+    };
+    for (int rank = 0; questions.wanted && rank < options_.size; ++rank) ask(rank, false);
+    questions.wanted = false;  // there was memory for all of them
+    // Also those from which nothing has come: their first message may be lost.
+    questions.strangers.go_on([&](int rank) { return ask(rank, true); });
 }
 
 bool OfiTransport::is_reached_by(const Peer& peer, const Endpoint& endpoint) const {

@@ -72,8 +72,8 @@ Configuration read_configuration(const TransportOptions& options) {
     // Versions from 1.16 on have queues of 256 places, for which each rank would need four times as much shared memory.
     if (uses_shared_memory() && !std::getenv("UCX_POSIX_FIFO_SIZE"))
         set_unless_given(raw, "MM_FIFO_SIZE", std::to_string(kPlacesOfQueue).c_str());
-    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank needs a twentieth of that, and Rollcall checks
-    // that it is there (shared_memory.hpp).
+    // UCX 1.14 and later use no shared memory where less than 16 MiB of it is free. A rank of a job of up to some thousand ranks needs a
+    // small part of that, and Rollcall checks that what it needs is there (shared_memory.hpp).
     if (uses_shared_memory() && is_at_least(14)) set_unless_given(raw, "POSIX_", "SHM_MIN_SIZE", "0");
     // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
     set_unless_given(raw, "TLS", "^sysv");

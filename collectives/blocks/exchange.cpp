@@ -1,12 +1,14 @@
 #include "collectives/blocks/exchange.hpp"
 
+#include "collectives/published/published.hpp"
 #include "collectives/relay.hpp"
 #include "collectives/trees/binomial.hpp"
 #include "foundation/copy.hpp"
 
 namespace rollcall::collectives {
+namespace {
 
-Task exchange(Operation& op) {
+Task exchange_by_messages(Operation& op) {
     constexpr std::uint64_t kGather = 0, kDown = 1;
     const auto data = op.arguments().data;
     const auto mine = op.arguments().contribution;
@@ -23,5 +25,9 @@ Task exchange(Operation& op) {
     TreePlace place = binomial_tree(op.size(), 0, op.rank());
     co_await relay(op, data, place.parent, std::move(place.children), 0, kDown);
 }
+
+}  // namespace
+
+Task exchange(Operation& op) { return runtime::are_on_one_node(op) ? publish_and_copy(op, true, &same_for_all) : exchange_by_messages(op); }
 
 }  // namespace rollcall::collectives

@@ -6,8 +6,8 @@
 
 namespace rollcall::collectives {
 
-/// Arguments: `contribution` (the same size on all ranks) and `data` (one such size for each rank, filled rank by rank). Rank 0 gathers the
-/// records. Then all of them go down the binomial tree.
+/// Arguments: `contribution` (call().bytes on all ranks) and `data` (so many bytes for each rank, filled rank by rank). Ranks of one node
+/// exchange the records through node memory. Otherwise rank 0 gathers them, and then all of them go down the binomial tree.
 runtime::Task exchange(runtime::Operation& op);
 
 }  // namespace rollcall::collectives

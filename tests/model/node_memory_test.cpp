@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "collectives/blocks/exchange.hpp"
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/published/published.hpp"
 #include "runtime/node/node_memory.hpp"
@@ -179,6 +180,39 @@ TEST(NodeMemory, ShortDataIsExchangedAmongAnyNumberOfRanks) {
             job.expect_success();
             job.expect_clean();
         }
+}
+
+// split(), create() and plans exchange what they need by messages only where some ranks do not share memory.
+TEST(NodeMemory, TheRecordsOfASplitNeedNoMessage) {
+    struct Case {
+        int ranks, ranks_per_node;
+        std::uint64_t bytes, messages;
+    };
+    for (const Case& tested : {Case{8, 0, 16, 0}, Case{8, 0, 2000, 0}, Case{65, 0, 16, 0}, Case{8, 4, 16, 14}, Case{8, 1, 16, 14}}) {
+        SCOPED_TRACE(fmt::format("{} ranks, {} on a node, {} bytes", tested.ranks, tested.ranks_per_node, tested.bytes));
+        Simulation::Options options;
+        options.ranks = tested.ranks;
+        options.ranks_per_node = tested.ranks_per_node;
+        Simulation simulation(options);
+        std::vector<std::byte> own, expected;
+        for (int rank = 0; rank < tested.ranks; ++rank) expected.insert(expected.end(), tested.bytes, std::byte(rank + 1));
+        own = expected;
+        std::vector<std::vector<std::byte>> all(static_cast<std::size_t>(tested.ranks), std::vector<std::byte>(expected.size()));
+        const auto call_of = [&](int rank) {
+            Simulation::RankCall call;
+            call.call.kind = runtime::OperationKind::split;
+            call.call.bytes = tested.bytes;
+            call.arguments.data = {all[static_cast<std::size_t>(rank)].data(), expected.size()};
+            call.arguments.contribution = {&own[static_cast<std::size_t>(rank) * tested.bytes], tested.bytes};
+            call.algorithm = &collectives::exchange;
+            return call;
+        };
+        Random random(3);
+        const auto outcome = simulation.run(call_of, random_delays(random, tested.ranks, 0, 100'000));
+        for (const auto& error : outcome.errors) ASSERT_FALSE(error) << error->what();
+        for (const auto& got : all) EXPECT_EQ(got, expected);
+        EXPECT_EQ(simulation.network().messages(), tested.messages);
+    }
 }
 
 }  // namespace

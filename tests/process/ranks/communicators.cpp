@@ -137,13 +137,21 @@ ROLLCALL_SCENARIO(separation) {
 // new ones.
 ROLLCALL_SCENARIO(recreate) {
     Random own = own_random(scene, 3);
+    std::vector<int> reversed;
+    for (int rank = scene.size - 1; rank >= 0; --rank) reversed.push_back(rank);
     Communicator kept;
     for (int i = 0; i < scene.number(0, 200); ++i) {
-        const Communicator fresh = i % 2 ? scene.world.duplicate() : scene.world.split(scene.rank % 2, scene.rank);
+        Communicator fresh = i % 2 ? scene.world.duplicate() : scene.world.split(scene.rank % 2, scene.rank);
+        if (i % 5 == 0) fresh = scene.world.create(reversed);
         const int root = i % fresh.size();
         check_broadcast(fresh, 64, root, static_cast<std::uint64_t>(i),
                         {.algorithm = i % 3 ? "arrival_blocking" : "arrival_nonblocking", .segment_bytes = {}, .timeout = {}});
         if (i % 10 == 0) delay(own, 500);
+        if (i % 4 == 0) {
+            std::uint64_t number = fresh.rank() == root ? static_cast<std::uint64_t>(i) : 0;
+            fresh.plan_broadcast(number, root).run();
+            check(number == static_cast<std::uint64_t>(i), "a plan brought {} instead of {}", number, i);
+        }
         if (i % 7 == 0) kept = fresh;
         check_broadcast(kept, 8, kept.size() - 1, static_cast<std::uint64_t>(i),
                         {.algorithm = "arrival_blocking", .segment_bytes = {}, .timeout = {}});

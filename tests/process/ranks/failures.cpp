@@ -201,8 +201,11 @@ ROLLCALL_SCENARIO(death) {
         } else if (where == "barrier") {
             work([&](int) { world.barrier(); });
         } else if (where == "split") {
-            work([&](int) {  // Not on the part alone: survivors of a part without the victim would wait for each other.
-                world.split(scene.rank % 2, 0);
+            const int some[] = {0, scene.size - 1};
+            work([&](int i) {  // Not on the part alone: survivors of a part without the victim would wait for each other.
+                if (i % 3 == 0) world.split(scene.rank % 2, 0);
+                if (i % 3 == 1) world.create(some);
+                if (i % 3 == 2) world.plan_barrier();
                 world.barrier();
             });
         } else if (where == "messages") {

@@ -16,6 +16,7 @@
 #include "bench/cases/lists.hpp"
 #include "bench/options/simulated_model.hpp"
 #include "bench/results/number.hpp"
+#include "bench/results/progress_line.hpp"
 #include "collectives/catalogue.hpp"
 #include "foundation/quote.hpp"
 #include "runtime/simulation/simulation.hpp"
@@ -103,14 +104,17 @@ void print(const Words& words) {
     const auto cases = cases_of(words);
     for (const GroupCase& what : cases) require_countable(model, what.most_received(), what.first.size() + what.second.size(), 1);
     output::Table table(std::cout, words.format);
+    const auto without_baseline = names.size() - static_cast<std::size_t>(std::count(names.begin(), names.end(), kIntergroupBaseline));
+    ProgressLine progress(cases.size() * (without_baseline + 1));
+    std::size_t done = 0;
     for (const GroupCase& what : cases) {
-        const double least = model.beta * static_cast<double>(what.most_received());
-        const auto baseline =
-            static_cast<double>(run_time(collectives::find_algorithm(row, kIntergroupBaseline, collectives::kReal), what, model));
+        const auto time_of = [&](std::string_view name) {
+            progress.update(done++, fmt::format("{} and {} ranks, {}", what.first.size(), what.second.size(), name));
+            return static_cast<double>(run_time(collectives::find_algorithm(row, name, collectives::kReal), what, model));
+        };
+        const double least = model.beta * static_cast<double>(what.most_received()), baseline = time_of(kIntergroupBaseline);
         for (const std::string& name : names) {
-            const auto time = name == kIntergroupBaseline
-                                  ? baseline
-                                  : static_cast<double>(run_time(collectives::find_algorithm(row, name, collectives::kReal), what, model));
+            const double time = name == kIntergroupBaseline ? baseline : time_of(name);
             const double over_least = time / std::max(least, 1.0), improvement = baseline / std::max(time, 1.0);
             const auto number = [&](double value, const std::string& text) { return number_or_text(words.format, value, text); };
             const double expected = what.expected_improvement();
@@ -125,6 +129,7 @@ void print(const Words& words) {
                                 {"over_least", number(over_least, fmt::format("{:.4g}", over_least))},
                                 {"improvement", number(improvement, fmt::format("{:.3f}", improvement))},
                                 {"expected", name == "full_duplex" ? number(expected, fmt::format("{:.2f}", expected)) : output::Value()}};
+            progress.erase();
             table.add(line);
         }
     }

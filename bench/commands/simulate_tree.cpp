@@ -17,6 +17,7 @@
 #include "bench/options/sweep.hpp"
 #include "bench/plots/tree_drawing.hpp"
 #include "bench/results/number.hpp"
+#include "bench/results/progress_line.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/optimal_binary.hpp"
@@ -292,11 +293,14 @@ void add_printed(output::Row& row, const TraeffRow& printed, std::size_t column,
 
 void print(const Plan& plan) {
     output::Table table(std::cout, plan.format);
+    ProgressLine progress(plan.problems.size() * plan.roots.size() * plan.kinds.size());
+    std::size_t done = 0;
     for (const Problem& problem : plan.problems) {
         TreeMaker maker({.sizes = problem.sizes, .arrivals = problem.arrivals}, problem.costs);
         const auto total = std::accumulate(problem.sizes.begin(), problem.sizes.end(), std::uint64_t{0});
         for (const int root : plan.roots)
             for (const TreeKind* kind : plan.kinds) {
+                progress.update(done++, fmt::format("{}, {} tree", problem.name, kind->name));
                 const TimedTree made = (maker.*kind->make)(root);
                 const Shape shape = shape_of(made.tree, problem.sizes);
                 const double over_bound = bound(problem, root) > 0 ? made.time / bound(problem, root) : 1;
@@ -316,6 +320,7 @@ void print(const Plan& plan) {
                                    {"times_sent", number_or_text(plan.format, shape.sent, fmt::format("{:.3g}", shape.sent))}};
                 if (problem.printed)
                     add_printed(row, *problem.printed, static_cast<std::size_t>(kind - kTreeKinds), root, made.time, plan.format);
+                progress.erase();
                 table.add(row);
                 if (!plan.draw.empty())
                     draw_tree(plan.draw, made.tree, problem.sizes,

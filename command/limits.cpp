@@ -26,6 +26,8 @@ output::Value value_of(rlim_t limit, bool bytes) {
 
 /// Says whether ranks of a node can share memory, and if only so many can, how many.
 std::string node_memory(const Settings& settings) {
+    if (settings.node_memory == "no") return "not used: ROLLCALL_NODE_MEMORY is no";
+    if (settings.node_ranks == 1) return "not used: ROLLCALL_NODE_RANKS is 1";
     const runtime::node::Segment segment(1, settings.landing_bytes);
     if (!segment.why_not().empty()) return "not possible: " + segment.why_not();
     constexpr std::size_t kMost = 1024;  // The work grows with the square of the number, and few nodes have more ranks.
@@ -42,6 +44,13 @@ std::string node_memory(const Settings& settings) {
                            mebibytes(bytes), mebibytes(limit));
     }
     return limit == std::numeric_limits<std::uint64_t>::max() ? "possible" : fmt::format("possible for at least {} ranks", kMost);
+}
+
+/// Says whether ranks of a node can read each other's memory.
+std::string single_copy(const Settings& settings) {
+    if (settings.single_copy == "no") return "not used: ROLLCALL_SINGLE_COPY is no";
+    const std::string why_not = transport::why_memory_cannot_be_read();
+    return why_not.empty() ? "possible" : "not possible: " + why_not;
 }
 
 }  // namespace
@@ -81,11 +90,11 @@ std::vector<Limit> limits(const Settings& settings) {
         found.push_back({"transparent huge pages", marked ? pages.substr(begin + 1, end - begin - 1) : pages,
                          "large buffers are touched and registered faster with them"});
     }
-    // What jobs can use. ROLLCALL_NODE_MEMORY and ROLLCALL_SINGLE_COPY may prevent a job from using it.
-    const auto possible = [](const std::string& why_not) { return why_not.empty() ? "possible" : "not possible: " + why_not; };
     found.push_back({"memory shared by ranks of a node", node_memory(settings), "collectives within a node go through it"});
-    found.push_back({"single copy between ranks of a node", possible(transport::why_memory_cannot_be_read()),
-                     "long messages are read straight out of their sender's memory"});
+    found.push_back({"single copy between ranks of a node", single_copy(settings),
+                     settings.single_copy == "auto" ? "long messages are read straight out of their sender's memory if more ranks than "
+                                                      "cores share the node (ROLLCALL_SINGLE_COPY=auto)"
+                                                    : "long messages are read straight out of their sender's memory"});
     return found;
 }
 

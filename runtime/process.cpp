@@ -278,7 +278,10 @@ void Process::share_memory(const Met& met) {
         rank_on_node[rank] = static_cast<int>(regions.size());
         regions.push_back(handles[rank]);
     }
-    if (regions.size() < 2) return segment_->close();
+    if (regions.size() < 2) {
+        node_memory_in_words_ = "none, because " + why_alone(met);
+        return segment_->close();
+    }
     const std::size_t first = static_cast<std::size_t>(owner);
     const node::Shared shared = segment_->map(handles[first], fmt::format("rank {} on host {}", owner, met.hosts[first]),
                                               node::geometry_of(regions), static_cast<int>(regions.size()));
@@ -290,6 +293,20 @@ void Process::share_memory(const Met& met) {
     for (std::size_t rank = 0; rank < met.memories.size(); ++rank)
         if (node_->has(static_cast<int>(rank)) && !transport::can_read(met.memories[rank])) return;
     node_->set_reads_processes();
+}
+
+std::string Process::why_alone(const Met& met) const {
+    const std::string& host = met.hosts[static_cast<std::size_t>(place().rank)];
+    std::uint64_t on_host = 0;
+    const auto part_of = [&](std::uint64_t local) { return settings_.node_ranks == 0 ? 0 : local / settings_.node_ranks; };
+    for (std::size_t rank = 0; rank < met.handles.size(); ++rank) {
+        if (met.hosts[rank] != host) continue;
+        const bool is_in_part = part_of(on_host++) == part_of(static_cast<std::uint64_t>(place().local_rank));
+        if (!is_in_part || static_cast<int>(rank) == place().rank) continue;
+        if (met.handles[rank].domain == 0) return fmt::format("rank {} on this host can share none", rank);
+        return fmt::format("rank {} on this host is in another PID or user namespace, or belongs to another user", rank);
+    }
+    return on_host == 1 ? "no other rank is on this host" : "ROLLCALL_NODE_RANKS makes this rank a node of its own";
 }
 
 void Process::find_sharing(const std::vector<node::Handle>& handles) {

@@ -181,6 +181,8 @@ class Process : public std::enable_shared_from_this<Process> {
     Met meet(const Card& mine, const bootstrap::Gathered& cards);
     /// Maps the memory of this rank's node, if other ranks of the node can share it.
     void share_memory(const Met& met);
+    /// Says why no other rank shares memory with this one, which could share some.
+    std::string why_alone(const Met& met) const;
     void find_sharing(const std::vector<node::Handle>& handles);
     /// On rank 0: warns of the nodes whose ranks share no memory because of a limit.
     void warn_of_limits(const std::vector<node::TooLong>& too_long) const;
@@ -212,9 +214,9 @@ class Process : public std::enable_shared_from_this<Process> {
     std::unique_ptr<Lifelines> lifelines_;  ///< Null: the job is on one host, or a silent host never counts as lost.
     std::unique_ptr<Engine> engine_;
     std::unique_ptr<node::Segment> segment_;
-    std::unique_ptr<node::NodeMemory> node_;                                         ///< Null: no memory is shared.
-    std::string node_memory_in_words_ = "none, because no other rank can share it";  ///< For the log.
-    std::string single_copy_in_words_ = "no other rank on this host";                ///< For the log.
+    std::unique_ptr<node::NodeMemory> node_;                                     ///< Null: no memory is shared.
+    std::string node_memory_in_words_ = "none, because there is no other rank";  ///< For the log.
+    std::string single_copy_in_words_ = "no other rank on this host";            ///< For the log.
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
     std::vector<int> hosts_;

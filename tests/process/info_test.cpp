@@ -119,6 +119,20 @@ TEST_F(Info, SaysHowManyRanksMayShareMemory) {
     EXPECT_EQ(find(rows(none, "limits"), "file sizes (RLIMIT_FSIZE)")["value"], 104857600);
 }
 
+TEST_F(Info, SaysWhichSettingKeepsRanksFromSharingMemory) {
+    const std::string memory = "memory shared by ranks of a node", copy = "single copy between ranks of a node";
+    const auto told = [&](const std::string& settings, const std::string& name) { return find(rows(settings, "limits"), name); };
+    EXPECT_EQ(told("ROLLCALL_NODE_MEMORY=no", memory)["value"], "not used: ROLLCALL_NODE_MEMORY is no");
+    EXPECT_EQ(told("ROLLCALL_NODE_RANKS=1", memory)["value"], "not used: ROLLCALL_NODE_RANKS is 1");
+    EXPECT_EQ(told("ROLLCALL_SINGLE_COPY=no", copy)["value"], "not used: ROLLCALL_SINGLE_COPY is no");
+    const std::string limited = "more ranks than cores";
+    for (const std::string setting : {"auto", "always"}) {
+        const Json row = told("ROLLCALL_SINGLE_COPY=" + setting, copy);
+        EXPECT_EQ(std::string(row["value"]).find("not used"), std::string::npos) << row;
+        EXPECT_EQ(note_of(row).find(limited) != std::string::npos, setting == "auto") << row;
+    }
+}
+
 TEST_F(Info, RefusesAnAlgorithmThatThereIsNot) {
     const Ended ended = run("info", "ROLLCALL_BROADCAST=frob");
     EXPECT_EQ(ended.code, 2);

@@ -134,6 +134,28 @@ TEST(SharedMemory, BelowTheLimitOfFileSizesIsNothingToWarnOf) {
     }
 }
 
+// Two ranks in one container and one in another, which has the same host name.
+TEST(SharedMemory, IsReplacedByMessagesBetweenPidNamespaces) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may make a PID namespace and mount its /proc";
+    const std::string apart =
+        "case $ROLLCALL_BOOTSTRAP_RANK in 2) exec unshare --pid --fork --mount-proc --kill-child \"$@\";; esac; exec \"$@\"";
+    const Ended ended = run_ranks(
+        3, {"exchanges", "splits", "storm:20:" + a_seed()},
+        {.environment = {"ROLLCALL_LOG=debug"}, .launcher = {}, .starter = {ROLLCALL_COMMAND, "run", "-n", "3", "sh", "-c", apart, "sh"}});
+    SCOPED_TRACE(ended.out + ended.error);
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(count(ended.out, " done\n"), 3);
+    EXPECT_EQ(count(ended.error, "node memory: shared by 2 ranks"), 2);
+    EXPECT_EQ(count(ended.error, "node memory: none, because rank 0 on this host is in another PID or user namespace, or belongs to"), 1);
+}
+
+TEST(SharedMemory, IsSaidToBeDividedByTheSetting) {
+    const Ended ended = run_ranks(3, {"typed"}, with({"ROLLCALL_NODE_RANKS=2", "ROLLCALL_LOG=debug"}));
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.error, "node memory: shared by 2 ranks"), 2) << ended.error;
+    EXPECT_EQ(count(ended.error, "node memory: none, because ROLLCALL_NODE_RANKS makes this rank a node of its own"), 1) << ended.error;
+}
+
 // What libfabric needs depends on the number of processors, so the size does, too.
 TEST(SharedMemory, OfLibfabricThatIsTooSmallIsToldWithWhatIsNeeded) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root may mount a /dev/shm";

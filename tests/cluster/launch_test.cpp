@@ -98,6 +98,23 @@ TEST_F(Launch, RanksOfFourHostsMoveData) {
     }
 }
 
+/// Seven ranks hand over up to 16 blocks of 8 MiB each, to a root on another host that sleeps, with the budget that all jobs have.
+TEST_F(Launch, RanksHandLongBlocksOverToARootThatSleeps) {
+    const Cluster cluster("8", {"--ssh"});
+    for (const std::string how : {"gather", "send"}) {
+        SCOPED_TRACE(how);
+        const auto shared = files_ / how;
+        std::ofstream(shared).close();
+        std::filesystem::resize_file(shared, 8192 * sizeof(std::uint64_t));
+        const Result result =
+            launch(cluster, "head",
+                   {"--hosts", "node[0-7]", "--agent", shell(cluster), "--timeout", "60s", "--env",
+                    "ROLLCALL_TEST_SHARED=" + shared.string(), ROLLCALL_TEST_RANKS, "many_wait_for_a_root:8192:16:128:" + how});
+        EXPECT_EQ(result.code, 0) << result.out << result.error;
+        for (int rank = 0; rank < 8; ++rank) EXPECT_TRUE(has(result.out, fmt::format("rank {} done\n", rank))) << result.out;
+    }
+}
+
 /// libfabric's shared memory within a host, and its TCP between hosts.
 TEST_F(Launch, RanksMoveDataByTwoProvidersOfOneJob) {
     const Cluster cluster("2", {"--ssh"});

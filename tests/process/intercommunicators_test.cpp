@@ -14,8 +14,11 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Intercommunicators, testing::ValuesIn(kSanitized
 
 TEST_P(Intercommunicators, MoveAllDataToWhereItBelongs) { expect_success(GetParam(), {"intercommunicators:3:" + a_seed()}); }
 
-// The model tests have groups of up to twelve ranks.
+// The model tests have every algorithm with groups of up to twelve ranks.
 TEST(Intercommunicators, OfEverySizeExchangeBlocks) { expect_success(kSanitized ? 6 : 12, {"groups_of_every_size:" + a_seed()}); }
+TEST(Intercommunicators, OfUpToTwelveRanksExchangeBlocks) {
+    expect_success(kSanitized ? 8 : 24, {"groups_of_every_size:" + a_seed() + ":one"});
+}
 
 TEST(Intercommunicators, WithHostDrivenProgressAndWithoutLanding) {
     expect_success(4, {"intercommunicators:1:" + a_seed()}, {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});

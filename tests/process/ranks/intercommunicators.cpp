@@ -313,8 +313,10 @@ ROLLCALL_SCENARIO(intercommunicators) {
     scene.world.barrier();
 }
 
-// Groups of every two sizes up to half of the ranks, by every algorithm of the allgather. Word: a seed.
+// Groups of every two sizes up to half of the ranks, by every algorithm of the allgather, or by a random one for each two sizes. Words: a
+// seed, and "every" or "one".
 ROLLCALL_SCENARIO(groups_of_every_size) {
+    const bool takes_every = scene.word(1, "every") == "every";
     Random same(static_cast<std::uint64_t>(scene.number(0, 1)));
     std::vector<int> ranks(static_cast<std::size_t>(scene.size));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -331,7 +333,10 @@ ROLLCALL_SCENARIO(groups_of_every_size) {
             Random inside(seed);
             // Of some, the blocks are longer than an eager message.
             const auto length = [&] { return inside() % 8 == 0 ? 1025 + inside() % 1000 : inside() % 50; };
-            for (const char* const algorithm : kAlgorithms) {
+            const std::size_t chosen = inside() % std::size(kAlgorithms);
+            for (std::size_t i = 0; i < std::size(kAlgorithms); ++i) {
+                if (!takes_every && i != chosen) continue;
+                const char* const algorithm = kAlgorithms[i];
                 const std::size_t of_first = length(), of_second = length();
                 calls.allgather(of_first, of_second, algorithm, CallForm::call);
                 calls.allgather_own_sizes(inside, algorithm, CallForm::call);

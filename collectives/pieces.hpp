@@ -42,6 +42,8 @@ class Pieces {
     /// Where a piece stands in an array of window() elements, in which each piece takes the place of an earlier one.
     std::size_t at(std::uint64_t number) const noexcept { return static_cast<std::size_t>(number % window_); }
 
+    /// Where a piece ends in the message.
+    std::uint64_t end(std::uint64_t number) const noexcept { return number * segment_ + size(number); }
     /// A piece of the whole message.
     template <class Bytes>
     Bytes of(Bytes all, std::uint64_t number) const {

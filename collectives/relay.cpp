@@ -9,8 +9,10 @@
 #include "collectives/trees/binomial.hpp"
 
 namespace rollcall::collectives {
+namespace {
 
-Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
+Task relay_pieces(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step,
+                  bool to_caller) {
     const Pieces pieces(op, data.size, segment);
     std::array<Pending, Pieces::kMostAtOnce> incoming;
     // A whole message goes to one child after the other.
@@ -21,6 +23,7 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
             for (; posted < std::min(pieces.count(), number + pieces.window()); ++posted)
                 incoming[pieces.at(posted)] = op.receive(from, pieces.of(data, posted), step + posted);
             co_await incoming[pieces.at(number)];
+            if (to_caller) op.note_here(pieces.end(number));
         }
         for (const int child : to) {
             Pending& oldest = outgoing[sent++ % outgoing.size()];
@@ -30,8 +33,6 @@ Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, 
     }
     for (Pending& pending : outgoing) co_await pending;
 }
-
-namespace {
 
 /// The ranks of a broadcast, as if each had a node of its own.
 Scene scene_of_group(const Operation& op, std::uint64_t bytes, int ranks) { return scene_of(op.costs(), bytes, ranks, false, 0); }
@@ -47,6 +48,14 @@ Task relay_from(Operation& op, int root, const Members& others, TreePlace place,
 }
 
 }  // namespace
+
+Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
+    return relay_pieces(op, data, from, std::move(to), segment, step, false);
+}
+
+Task relay_to_caller(Operation& op, int from, std::vector<int> to) {
+    return relay_pieces(op, op.arguments().data, from, std::move(to), op.arguments().segment_bytes, 0, true);
+}
 
 Task broadcast_down_tree(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
     return relay_from(op, root, others, binomial_tree(others.size + 1, 0, number_of(op, root, others)), data, 0, step);

@@ -19,6 +19,8 @@ using runtime::Task;
 /// A whole message goes to one rank after the other, because the first rank has the most work to do with it. Of a message in pieces, a few
 /// pieces at a time are under way.
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step);
+/// The same for the data and the segments of the call. A caller that comes meanwhile gets each piece that is here (Operation::note_here()).
+Task relay_to_caller(Operation& op, int from, std::vector<int> to);
 
 /// Broadcast `data` of rank `root` to the ranks `others`, which do not include `root`: down a binomial tree, or in pieces down a chain. Use
 /// the steps from `step` on.

@@ -18,7 +18,7 @@ Task broadcast_pipelined(Operation& op) {
     const int before = v > 0 ? (op.rank() - 1 + n) % n : -1;
     std::vector<int> after;
     if (v + 1 < n) after.push_back((op.rank() + 1) % n);
-    return relay(op, op.arguments().data, before, std::move(after), op.arguments().segment_bytes, 0);
+    return relay_to_caller(op, before, std::move(after));
 }
 
 }  // namespace rollcall::collectives

@@ -80,6 +80,12 @@ class Deputy final : private transport::Completion {
     bool awaits_data() const noexcept { return collects_ && !operation_.has_arrived(); }
     /// The caller has come: from now on the part that forwards uses its buffers.
     void take_callers_buffers();
+    /// Operation::note_here().
+    void note_here(std::uint64_t bytes);
+    /// The caller lacks data that is here: it is copied when there is nothing else to do, so that no rank waits for the copy.
+    void want_copy_ahead();
+    /// Copies up to so many bytes of it. Returns whether there were any.
+    bool copy_ahead(std::uint64_t most);
     /// Copies the next buffer between the caller and the memory. After the last one, goes on with what follows.
     void copy_next();
     void go_on_from_copy();
@@ -87,7 +93,12 @@ class Deputy final : private transport::Completion {
     static void ended(Operation& operation, void* deputy);
     bool has_ended() const noexcept { return operation_.done(); }
 
-    enum class Copying : std::uint8_t { nothing, in, out };
+    enum class Copying : std::uint8_t {
+        nothing,
+        in,     ///< What the part reads of its caller.
+        ahead,  ///< What is here for the caller, while the rest still comes.
+        out     ///< What the caller still lacks, at the end.
+    };
 
     Engine& engine_;
     std::vector<Block> blocks_;
@@ -97,7 +108,9 @@ class Deputy final : private transport::Completion {
     Operation* caller_ = nullptr;  ///< The caller that waits for it.
     int source_;
     Copying copying_ = Copying::nothing;
-    int copied_ = 0;          ///< Number of buffers copied.
+    int copied_ = 0;  ///< Number of buffers copied.
+    /// How much of its data is here and stays as it is, and how much of that has been copied to its caller.
+    std::uint64_t here_ = 0, taken_ = 0;
     bool expected_ = false;   ///< Its caller has come, or will come.
     bool collects_ = false;   ///< Its `data` is not its caller's, of which it reads the contribution (PartAlone::collected, kept).
     bool forwards_ = false;   ///< It has no memory of its own (PartAlone::forwards).

@@ -62,9 +62,8 @@ class alignas(64) Engine final : public transport::Sink {
     /// Says how to send to a peer: its allowance, whether it accepts eager data, and whether messages to it go over TCP.
     void set_peer(int peer, std::uint32_t allowance, bool accepts_data, bool over_tcp);
 
-    /// As Communicators::expect() and stop_expecting().
-    std::uint64_t expect_communicator() { return communicators_.expect(); }
-    void stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id = std::nullopt);
+    std::uint64_t expect_communicator() { return communicators_.expect(); }                     ///< As Communicators::expect().
+    void stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id = std::nullopt);  ///< As stop_expecting() there.
     void add(CommunicatorState& communicator);
     /// Removes a communicator that has no active operation and no posted receive. Its messages are dropped, now and later.
     void remove(CommunicatorState& communicator);
@@ -84,7 +83,8 @@ class alignas(64) Engine final : public transport::Sink {
     };
     UnderWay under_way() const noexcept;
     std::string examples_under_way() const;  ///< Names a collective operation and a receive, if there are any.
-    std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }  ///< Deputies whose operations are under way.
+    std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }   ///< Deputies whose operations are under way.
+    std::uint64_t begun_before_callers() const noexcept { return deputies_early_; }  ///< Deputies that a message has begun, so far.
 
     void start(Operation& operation);
     void send(Transfer& transfer);
@@ -113,7 +113,7 @@ class alignas(64) Engine final : public transport::Sink {
             if (!node_users_.empty()) happened += look_at_node();
         }
         if (ready_head_ || has_early_calls_) happened += run_ready();
-        return happened;
+        return happened || !callers_lack_data_ ? happened : copy_for_callers();
     }
     /// Resumes the operations that have become ready. progress() does this; simulations call it themselves.
     unsigned run_ready();
@@ -126,8 +126,7 @@ class alignas(64) Engine final : public transport::Sink {
 
     /// The process of this rank is known to be dead. Everything that depends on it fails, now and later.
     void on_death(int rank, const std::string& how);
-    /// The job has ended. Everything fails, now and later.
-    void on_job_ended(const std::string& why);
+    void on_job_ended(const std::string& why);  ///< The job has ended. Everything fails, now and later.
 
     transport::Transport& transport() noexcept { return transport_; }
     FrameArena& arena() noexcept { return arena_; }
@@ -251,6 +250,7 @@ class alignas(64) Engine final : public transport::Sink {
     void let_caller_go(Operation& caller);
     bool leave_to_deputy(Operation& caller, const Error& error);
     void deputy_ended(Deputy& deputy);
+    unsigned copy_for_callers();  ///< As progress(): copies some of what has come for a caller that waits for the rest.
     void give_up(Deputy& deputy);
     void let_go(Deputy& deputy);
     bool has_active(const CommunicatorState& communicator) const;
@@ -356,7 +356,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
-    bool has_early_calls_ = false, gives_way_ = false, announces_ = false, owes_nudges_ = false;
+    bool has_early_calls_ = false, gives_way_ = false, announces_ = false, owes_nudges_ = false, callers_lack_data_ = false;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
@@ -389,8 +389,8 @@ class alignas(64) Engine final : public transport::Sink {
     std::vector<EarlyCall> early_calls_;           ///< Calls whose first message came before their caller.
     MatchTable<Deputy, Deputy::ByCall> deputies_;  ///< Deputies whose caller has not come.
     Deputy* all_deputies_ = nullptr;
-    std::uint64_t deputies_active_ = 0;   ///< Deputies whose operations are under way.
-    std::uint64_t attached_callers_ = 0;  ///< Callers that wait for a deputy.
+    std::uint64_t deputies_active_ = 0, deputies_early_ = 0;  ///< See deputies_under_way() and begun_before_callers().
+    std::uint64_t attached_callers_ = 0;                      ///< Callers that wait for a deputy.
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
     KeptSend::List kept_sends_;
     std::string undelivered_;  ///< The first message of a KeptSend that was lost, in a sentence; empty: there is none. loss() tells of it.

@@ -17,113 +17,11 @@ namespace rollcall::runtime {
 namespace {
 
 using transport::Bytes;
-using transport::ConstBytes;
-using transport::Outcome;
-using transport::Started;
 
-constexpr int kBuffers = 3, kContribution = 0, kData = 1, kResult = 2;
-
-Bytes buffer(const Arguments& arguments, int number) {
-    switch (number) {
-        case kContribution: return {const_cast<void*>(arguments.contribution.data), arguments.contribution.size};
-        case kData: return arguments.data;
-        default: return arguments.result;
-    }
-}
-
-Arguments with_blocks(Arguments arguments, const std::vector<Block>& blocks) {
-    arguments.blocks = blocks.empty() ? nullptr : blocks.data();
-    return arguments;
-}
+// So much is copied ahead between two looks for messages. It takes some microseconds.
+constexpr std::uint64_t kCopiedAtOnce = 64 << 10;
 
 }  // namespace
-
-// --- Deputy ------------------------------------------------------------------------------------------------------------------
-
-Deputy::Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
-               const Arguments& memory, int source)
-    : engine_(engine),
-      blocks_(memory.blocks, memory.blocks + (memory.blocks ? communicator.group->size : 0)),
-      memory_(with_blocks(memory, blocks_)),
-      operation_(communicator, sequence, call, part.algorithm, memory_),
-      own_block_(part.own_block),
-      source_(source) {
-    operation_.alone_ = true;
-    operation_.record();  // its caller may ask for the time
-    operation_.lacks_buffers_ = forwards_ = part.forwards;
-    operation_.on_done = &Deputy::ended;
-    operation_.on_done_context = this;
-    next_ = std::exchange(engine.all_deputies_, this);
-    if (next_) next_->previous_ = this;
-}
-
-Deputy::~Deputy() {
-    (previous_ ? previous_->next_ : engine_.all_deputies_) = next_;
-    if (next_) next_->previous_ = previous_;
-    for (int number = 0; number < kBuffers; ++number) {
-        if (number == kResult && own_block_) continue;  // it lies within the data
-        if (const Bytes bytes = buffer(memory_, number); bytes.size) engine_.landing_.give_back(bytes);
-    }
-}
-
-void Deputy::meet_caller() {
-    if (!awaits_data()) return operation_.arrive();
-    copying_ = Copying::in;
-    copied_ = 0;
-    copy_next();
-}
-
-void Deputy::take_callers_buffers() {
-    operation_.arguments_ = caller_->arguments_;
-    operation_.lacks_buffers_ = false;
-    engine_.touch(operation_);
-}
-
-void Deputy::copy_next() {
-    while (copied_ < kBuffers) {
-        const Bytes own = buffer(memory_, copied_), callers = buffer(caller_->arguments_, copied_);
-        const bool in = copying_ == Copying::in, own_block = copied_ == kResult && own_block_;
-        const bool callers_has_none = (collects_ && (!in || copied_ != kContribution)) || (passes_on_ && copied_ == kData);
-        ++copied_;
-        if (own.size == 0 || callers_has_none) continue;
-        Bytes into = in ? own : callers, from = in ? callers : own;
-        if (own_block) {
-            into = callers;
-            from = slice(caller_->arguments_.data, *own_block_, callers.size);
-            if (into.data && into.data == from.data) continue;
-        }
-        if (engine_.machine_.copy(into, from, *this) == Started::pending) return;
-    }
-    if (std::exchange(copying_, Copying::nothing) == Copying::in) return go_on_from_copy();
-    Engine& engine = engine_;
-    Operation& caller = *std::exchange(caller_, nullptr);
-    engine.let_go(*this);
-    engine.let_caller_go(caller);
-}
-
-// The caller's data is here, so the caller may leave, unless it wants to stay.
-void Deputy::go_on_from_copy() {
-    if (has_ended()) return engine_.deputy_ended(*this);  // it failed meanwhile
-    Engine& engine = engine_;                             // this object may be gone soon
-    Operation* const leaves = caller_->stays_ ? nullptr : std::exchange(caller_, nullptr);
-    expected_ = false;
-    source_ = -1;
-    if (operation_.engine_) {
-        operation_.arrive();
-    } else {
-        engine.deputies_.remove(*this);
-        engine.begin_alone(*this);
-    }
-    if (leaves) engine.let_caller_go(*leaves);
-}
-
-void Deputy::complete(Outcome) noexcept { copy_next(); }
-
-void Deputy::ended(Operation&, void* self) {
-    auto& deputy = *static_cast<Deputy*>(self);
-    --deputy.engine_.deputies_active_;
-    deputy.engine_.deputy_ended(deputy);
-}
 
 // --- before the caller -------------------------------------------------------------------------------------------------------
 
@@ -136,7 +34,7 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
         if (waiting_head_) land_waiting();
         if (waiting_head_) return nullptr;  // no part that needs room overtakes a message that waits for it (land())
     }
-    std::array<Bytes, kBuffers> taken{};
+    std::array<Bytes, sizes.size()> taken{};
     const auto give_back = [&] {
         for (const Bytes& bytes : taken)
             if (bytes.size) landing_.give_back(bytes);
@@ -187,6 +85,7 @@ void Engine::begin_before_callers() {
                                                     early.phantom, early.caller)
                                       : nullptr;
         if (deputy) {
+            ++deputies_early_;
             deputy->expected_ = true;
             deputy->operation_.await_caller();
             deputies_.insert(*deputy);
@@ -249,6 +148,7 @@ bool Engine::meet_deputy(Operation& caller) {
         return true;
     }
     if (deputy->forwards_) deputy->take_callers_buffers();
+    if (deputy->here_ > 0) deputy->want_copy_ahead();
     if (caller.has_arrived())
         deputy->meet_caller();
     else
@@ -271,7 +171,7 @@ void tell_of_undelivered(CommunicatorState& communicator, const Error& error) {
 // --- its end -----------------------------------------------------------------------------------------------------------------
 
 void Engine::deputy_ended(Deputy& deputy) {
-    if (deputy.copying_ == Deputy::Copying::in) return;  // the end of the copy will see it
+    if (deputy.copying_ != Deputy::Copying::nothing) return;  // the end of the copy will see it
     Operation& operation = deputy.operation_;
     if (Operation* const caller = deputy.caller_) {
         if (const Error* error = operation.error()) {
@@ -292,6 +192,13 @@ void Engine::deputy_ended(Deputy& deputy) {
     }
     if (error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error);
     let_go(deputy);
+}
+
+unsigned Engine::copy_for_callers() {
+    for (Deputy* deputy = all_deputies_; deputy; deputy = deputy->next_)
+        if (deputy->copy_ahead(kCopiedAtOnce)) return 1;
+    callers_lack_data_ = false;
+    return 0;
 }
 
 void Engine::give_up(Deputy& deputy) {

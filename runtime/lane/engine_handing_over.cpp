@@ -96,7 +96,8 @@ void Engine::let_caller_go(Operation& caller) {
 // The caller gives up. Its deputy goes on, because other ranks depend on its part.
 bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
     Deputy* const deputy = caller.deputy_;
-    if (!deputy || deputy->copying_ != Deputy::Copying::nothing) return deputy != nullptr;  // a copy ends by itself
+    if (!deputy) return false;
+    if (deputy->copying_ == Deputy::Copying::in || deputy->copying_ == Deputy::Copying::out) return true;  // it ends with the copy
     // A plan ends before its caller has arrived, or the part needs the caller's buffers.
     if (deputy->awaits_data() || deputy->forwards_) return false;
     deputy->caller_ = nullptr;

@@ -81,6 +81,10 @@ bool Operation::has_landed(int from, std::uint64_t step) const {
     return early && early->has_landed() && call_.agrees_with(early->call);
 }
 
+void Operation::note_here(std::uint64_t bytes) {
+    if (alone_) static_cast<Deputy*>(on_done_context)->note_here(bytes);
+}
+
 int Operation::called_by() const noexcept { return alone_ && !has_arrived() ? own_deputy()->source_ : -1; }
 
 Landed Operation::take_landed(int from) {

@@ -8,6 +8,7 @@
 ///   op.has_landed(from, step)                                 is this peer's data here, so that to receive it is to copy it?
 ///   ListedReceives                            which of many receives have ended (listed_receives.hpp)
 ///   op.has_buffers(), op.take_landed(from)    before this rank's caller has come: what can be passed on without it
+///   op.note_here(bytes)                       what the caller may have, though the rest still comes
 ///   op.has_arrived(), op.predicted_arrival()                  about this rank's own caller: a planned operation begins before it
 ///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
 ///   op.arrivals()                                             what this rank's board says of the other ranks
@@ -124,6 +125,9 @@ class alignas(64) Operation final : public Waitable {
     /// Whether the message of this step is in memory of this rank. receive() then copies it at once, so an algorithm may send first.
     bool has_landed(int from, std::uint64_t step) const;
 
+    /// The first `bytes` bytes of arguments().data are here and stay as they are. If the caller came after its part had begun, they are
+    /// copied into its buffer while it waits for the rest.
+    void note_here(std::uint64_t bytes);
     /// Whether the buffers of arguments() are there. They are missing in an algorithm that forwards (AlgorithmEntry::forwards) until its
     /// caller comes.
     bool has_buffers() const noexcept { return !lacks_buffers_; }
@@ -227,8 +231,7 @@ class alignas(64) Operation final : public Waitable {
     /// Before begin(): the caller stays until the end and does not leave its data to a deputy.
     void stay() noexcept { stays_ = true; }
     bool stays() const noexcept { return stays_; }
-    /// Before begin(): first_data() will be asked for.
-    void record() noexcept { is_recorded_ = true; }
+    void record() noexcept { is_recorded_ = true; }  ///< Before begin(): first_data() will be asked for.
     void predict_arrival(Nanoseconds when);
     void arrive();
     /// Says when the caller came, on the clock of now(): before begin() or arrive(), which wait until the lane is free.
@@ -307,8 +310,7 @@ class alignas(64) Operation final : public Waitable {
     void put_notice(int at, Nanoseconds arrival);
     /// For the engine: a receive has ended that is listed, or that takes the place of a notice.
     void note_end(const Transfer& transfer);
-    /// Returns whether there is anything to wait for.
-    bool asks_for_way() noexcept;
+    bool asks_for_way() noexcept;  ///< Returns whether there is anything to wait for.
     void listen_to(int first, int count);
     bool has_signalled(int from) const;
     /// Writes a signal that got lost to its place on the board; its writer has told of it by a message. (If it is overwritten there once
@@ -361,9 +363,8 @@ class alignas(64) Operation final : public Waitable {
     /// If its caller stays although it could leave: how long it expects to wait, in nanoseconds, from `waits_since_` on. Otherwise 0.
     float expected_wait_ = 0;
     Nanoseconds waits_since_ = 0;
-    Deputy* deputy_ = nullptr;  ///< The deputy that does this caller's part; else null.
-    /// Of this operation, or null.
-    ListedReceives* listed_ = nullptr;
+    Deputy* deputy_ = nullptr;          ///< The deputy that does this caller's part; else null.
+    ListedReceives* listed_ = nullptr;  ///< Of this operation, or null.
 
   public:
     /// Called when the operation is done, for owners that do not wait for it. The engine does not use the operation after the call.

@@ -51,14 +51,16 @@ inline Nanoseconds copy_time(double gamma, std::uint64_t bytes) { return static_
 
 /// One call of one rank, built by hand.
 struct HandMade {
-    HandMade(Simulation& simulation, int its_rank, const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::byte fill)
+    HandMade(Simulation& simulation, int its_rank, const AlgorithmEntry& entry, int root, std::uint64_t bytes, std::byte fill,
+             std::uint64_t segment = 0)
         : rank(its_rank), memory(bytes, fill) {
         Arguments arguments = collectives::arguments_of(collectives::operation(entry.operation),
                                                         {.contribution = memory.data(), .data = memory.data(), .result = memory.data()},
                                                         bytes, simulation.size(), rank == root);
+        arguments.segment_bytes = segment;
         if (collectives::operation(entry.operation).combines) arguments.combiner = collectives::combiner_of(Reduction());
         operation = std::make_unique<Operation>(simulation.world(rank), simulation.world(rank).next_sequence++,
-                                                collectives::make_call(entry, root, bytes, 0), entry.algorithm, arguments);
+                                                collectives::make_call(entry, root, bytes, segment), entry.algorithm, arguments);
     }
     int rank;
     std::vector<std::byte> memory;

@@ -188,7 +188,7 @@ TEST_F(Info, ExplainsCallsBetweenTwoGroups) {
 
 // A rooted call is between the root and the other group. What costs it has is seen by the nodes that are counted.
 TEST_F(Info, ExplainsRootedCallsBetweenTwoGroupsAsAJobDoes) {
-    const Ended job = run_ranks(8, {"nodes_of_the_roots_group"}, with({"ROLLCALL_NODE_RANKS=2"}));
+    const test::Ended job = run_ranks(8, {"nodes_of_the_roots_group"}, with({"ROLLCALL_NODE_RANKS=2"}));
     ASSERT_EQ(job.code, 0) << job.out << job.error;
     const Words chosen = lines_with(job.out, " costs: ");
     ASSERT_EQ(chosen.size(), 1u) << job.out;

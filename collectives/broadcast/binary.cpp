@@ -15,7 +15,7 @@ namespace rollcall::collectives {
 
 Task broadcast_binary(Operation& op) {
     TreePlace place = binary_tree(op.size(), op.root(), op.rank());
-    return relay(op, op.arguments().data, place.parent, std::move(place.children), op.arguments().segment_bytes, 0);
+    return relay_to_caller(op, place.parent, std::move(place.children));
 }
 
 }  // namespace rollcall::collectives

@@ -63,7 +63,7 @@ struct CallSample {
     std::vector<Nanoseconds> asked;     ///< The delay of each rank, as the pattern gives it.
     std::vector<Nanoseconds> arrivals;  ///< a_i, the arrival of each rank.
     std::vector<Nanoseconds> exits;     ///< f_i, the exit of each rank.
-    /// For each rank: when its first data of another rank came, and when it last predicted to arrive; or kNoTime. Empty: no rank has such a
+    /// For each rank: when it first took data of another rank, and when it last predicted to arrive; or kNoTime. Empty: no rank has such a
     /// time.
     std::vector<Nanoseconds> first_data = {}, predicted = {};
     /// T in the job of this call. Empty: that of the cell. Each job measures T, and several jobs may measure a cell.

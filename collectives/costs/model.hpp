@@ -72,7 +72,7 @@ inline double chain(const Scene& scene, const ChainPieces& pieces) {
     return scene.ranks < 2 ? 0 : through_all(scene, pieces) + (pieces.count - 1) * next(scene, pieces);
 }
 
-/// floor(log2 n)
+/// floor(log2 n): the steps among as many ranks as the largest power of two that is not above n.
 inline double whole_rounds(const Scene& scene) { return std::bit_width(static_cast<unsigned>(std::max(scene.ranks, 1))) - 1; }
 
 /// The same pieces down a binary tree, or up. A rank has two children, and is busy with the message of one before that of the other.

@@ -23,7 +23,8 @@ namespace rollcall {
 /// CollectiveOptions::until_delivered also in broadcast, gather and reduce. (In a reduce by `two_level` it always holds for ranks that
 /// combine a share.) In a scatter, ranks that have come read blocks of more than 64 KiB in place; the root copies the blocks of the others
 /// and does not wait for them. In all other calls a rank that sends copies its data and leaves at once, as it does with any other memory.
-/// Results and failures are the same with any memory.
+/// Results and failures are the same with any memory. For ranks of other hosts it is memory like any other: the transport registers it with
+/// the network when it sends from it, if it must.
 ///
 /// Use it like any other memory, also in calls on several communicators at a time. Destroy it only when no call uses it. A child that the
 /// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES. Any thread may

@@ -69,8 +69,9 @@ struct CallRecord {
 /// the background (background_...) moves data during the compute phase. One that has no use for the hints (binomial, pipelined) works as it
 /// does in a call: what must be passed on is passed on before the rank arrives, and the rank may leave before its part is done. A barrier
 /// does nothing on a rank before the rank arrives. A broadcast by `shared_memory` or `two_level` may write its message into the buffer
-/// before that. With Predictor::edge_linear, each edge makes a new prediction. Algorithms that decide once, when all other ranks have
-/// predicted (the reduces and allreduces by a schedule, and the sorted trees), may use the first one only.
+/// before that. With Predictor::edge_linear, and in the first phase with any predictor, each edge makes a new prediction. Algorithms that
+/// decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and the sorted trees), may use the first one
+/// only.
 ///
 /// Choice: `auto` chooses as for a call, except for long blocks of a scatter or gather between ranks that do not share memory. There it takes
 /// an algorithm that serves those ranks first that have arrived (with ROLLCALL_DECOUPLE=no, a call does, too).

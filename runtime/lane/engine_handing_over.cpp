@@ -5,6 +5,9 @@
 // messages, or the network may be busy. So one long wait makes the next callers leave. How long a part takes whose caller has left does not
 // count, because nobody polls for it. Instead each caller that leaves brings the factor nearer to 1, until one stays again.
 //
+// The board is not asked whether a receiver has arrived. It knows only the ranks that announce themselves to this one. A receiver that has
+// not arrived may take the data early, and one that has arrived may be busy with other ranks. The measured waits contain all of this.
+//
 // Example: the root of a chain sends 1 MiB once. At 100 Gbit/s it would wait for 84 us and the latency, and a copy takes 84 us: it leaves. At
 // 200 Gbit/s it would wait for 42 us and the latency: it stays.
 #include <algorithm>

@@ -112,6 +112,8 @@ TEST(BroadcastGroups, TakeFewMessagesOnOneNode) {
     for (const bool on_one_node : {true, false}) {
         Simulation::Options options;
         options.ranks = 8;
+        options.model.alpha = 8192;
+        options.model.beta = 1;
         options.node_memory = on_one_node;
         Simulation simulation(options);
         Simulation::RankCall call;

@@ -70,6 +70,15 @@ TEST(UcxNetworks, ThatAreMissingAreToldIfTheUserHasNamedThem) {
     }
 }
 
+// Limits of message sizes depend on it.
+TEST(UcxNetworks, AreTcpWhereThereIsNothingElse) {
+    for (const Way& way : ways()) {
+        if (way.transport != "ucx") continue;
+        World world(way, 1);
+        EXPECT_EQ(world[0].transport->uses_tcp(), way.name.starts_with("ucx_tcp")) << way.name;
+    }
+}
+
 // Over RDMA a caller that gives up waits for the end of the transfer.
 TEST(UcxDirect, TransfersKeepTheirBuffersUntilTheyEnd) {
     const auto way = std::ranges::find(ways(), "ucx_tcp_direct", &Way::name);

@@ -2,8 +2,6 @@
 /// A round of questions through all ranks, of which only a few are asked at a time.
 #pragma once
 
-#include <algorithm>
-
 namespace rollcall::transport::ofi {
 
 /// A question to a rank that this one has no connection with makes one. In a large job this must not happen to all ranks at once: each

@@ -61,7 +61,7 @@ struct Plan {
 std::string key(const std::string& operation, std::uint64_t bytes, const char* what) {
     return fmt::format("{} {} {}", operation, bytes, what);
 }
-constexpr const char *kTime = "time", *kLimit = "limit";
+constexpr const char *kTime = "time", *kLimit = "limit", *kBackground = "background";
 
 std::uint64_t content_key(runtime::OperationKind kind, std::uint64_t bytes) { return key_of({bytes, static_cast<std::uint64_t>(kind)}); }
 
@@ -79,7 +79,7 @@ class Runner {
 
   private:
     struct Took {
-        Nanoseconds all, computed;
+        Nanoseconds all, computed, background;
     };
 
     void measure(const std::string& operation, std::uint64_t bytes) {
@@ -93,16 +93,18 @@ class Runner {
         for (std::uint64_t i = 0; i < computes.size(); ++i)
             computes[i] = plan_.computes(job_.size(), i)[static_cast<std::size_t>(job_.rank())];
         Took mine{};
+        const auto background = [this] { return job_.progress_statistics().background_cpu_time; };
         for (std::uint64_t i = 0; i < computes.size(); ++i) {
             if (i == kWarmup) {
                 world_.barrier();
-                mine = {-monotonic_now(), 0};
+                mine = {-monotonic_now(), 0, -background()};
             }
             mine.computed += computes[i];
             wait_until(monotonic_now() + computes[i], plan_.how);
             operands.call({});
         }
         mine.all += monotonic_now();
+        mine.background += background();
         check(operands, content);
         // All calls of the loop have the same data. One more call shows that data moves.
         operands.prepare(key_of({content}));
@@ -115,10 +117,12 @@ class Runner {
             world_.receive(its, rank, kTag);
             longest.all = std::max(longest.all, its.all);
             longest.computed = std::max(longest.computed, its.computed);
+            longest.background = std::max(longest.background, its.background);
         }
         const double iterations = static_cast<double>(plan_.iterations) * 1e9;
         samples_.values[key(operation, bytes, kTime)].push_back(static_cast<double>(longest.all) / iterations);
         samples_.values[key(operation, bytes, kLimit)].push_back(static_cast<double>(longest.computed) / iterations);
+        samples_.values[key(operation, bytes, kBackground)].push_back(static_cast<double>(longest.background) / iterations);
     }
 
     /// Checks the data of the last call.
@@ -250,6 +254,9 @@ void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const 
             cell.metrics.push_back(metric("limit", Unit::seconds, limits));
             cell.metrics.push_back(metric("lost", Unit::seconds, lost));
             cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
+            // Peers do not tell it.
+            if (const std::string background = key(operation, bytes, kBackground); rounds.front().values.contains(background))
+                cell.metrics.push_back(metric("background", Unit::seconds, together(rounds_of(rounds, background))));
             cell.notes.emplace_back("calls", operation);
             printer.add(cell);
             bars.add(plan, ranks, cell, operation, transport, metric("limit", Unit::seconds, limits).value);
@@ -378,10 +385,11 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->type_name("FILE");
     command->footer(R"(
 Each rank computes, then calls the operation, then goes on. There is no barrier.
-  run_time  the time of an iteration, until the last rank is done
-  limit     the longest compute time of any rank, which no library can undercut
-  lost      run_time - limit
-  ratio     run_time / limit
+  run_time    the time of an iteration, until the last rank is done
+  limit       the longest compute time of any rank, which no library can undercut
+  lost        run_time - limit
+  ratio       run_time / limit
+  background  the processor time of a rank's background thread in an iteration; of all ranks the longest
 If all ranks are on one node, data goes through node memory with both values of --decouple. --cluster 8 puts each rank
 on a host of its own. --env ROLLCALL_NODE_MEMORY=no uses messages instead of node memory.
 With --peer, MPI libraries run the same loop in each round.)");

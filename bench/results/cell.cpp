@@ -75,9 +75,21 @@ constexpr std::string_view kCommon[] = {"operation",        "transport",        
 
 /// The columns that a narrow screen does not show, from the least important one on. mean_elapsed and its quotient are always shown, and
 /// run_time where there is no mean_elapsed.
-const std::vector<std::string> kLeastImportant = {
-    "fastest_ratio", "imbalance_factor", "worst_elapsed", "performance_ratio", "competitive_ratio", "unpredicted_calls",  "last_delay",
-    "lost",          "spread",           "run_time",      "prediction_error",  "pattern_error",     "elapsed_over_first", "elapsed"};
+const std::vector<std::string> kLeastImportant = {"fastest_ratio",
+                                                  "imbalance_factor",
+                                                  "worst_elapsed",
+                                                  "performance_ratio",
+                                                  "competitive_ratio",
+                                                  "unpredicted_calls",
+                                                  "last_delay",
+                                                  "background",
+                                                  "lost",
+                                                  "spread",
+                                                  "run_time",
+                                                  "prediction_error",
+                                                  "pattern_error",
+                                                  "elapsed_over_first",
+                                                  "elapsed"};
 
 output::Row file_row(const Cell& cell) {
     const CellIdentity& identity = cell.identity;

@@ -30,6 +30,8 @@ TEST_F(BenchCommand, PlainBenchmarksPrintTheSameForm) {
             expect_cell(cell, operation, false);
             if (operation == "loop") {
                 EXPECT_EQ(cell["iterations"], 6) << "3 in each of 2 rounds";
+                ASSERT_TRUE(cell.contains("background")) << line;
+                EXPECT_GE(cell["background"]["median"], 0.0);
             }
         }
     }

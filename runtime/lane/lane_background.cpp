@@ -28,6 +28,9 @@ constexpr Nanoseconds kTicksOfLongInterval = 8;
 // Where the transport refuses to arm, there is work, mostly. So many looks follow at once. If they find nothing, the next one waits for a
 // tick.
 constexpr unsigned kLooksAgain = 256;
+// A part that a message has begun before its caller is mostly followed by others. So for this long the thread does not wait for silence
+// before it sleeps: it would let the first message of the next part wait for a tick.
+constexpr Nanoseconds kPartsFollow = 1000 * kMillisecond;
 // Where no background thread watches the notices, the driving thread looks at them at this interval.
 constexpr Nanoseconds kNoticeInterval = kMillisecond;
 
@@ -82,8 +85,8 @@ Nanoseconds Lane::background_cpu_time() const {
 }
 
 // A call that ended at once has not polled, so a parked lane is still armed, and the background thread can go on sleeping: to wake it takes
-// ten times as long as the call. But if the call has sent a message, or that thread could not get the baton, somebody must look. Without that
-// thread only calls look, because the program's event loop does not run meanwhile.
+// ten times as long as the call. But if the call has sent a message, or that thread could not get the baton, somebody must look. Without
+// that thread only calls look, because the program's event loop does not run meanwhile.
 [[gnu::noinline]] bool Lane::leave_parked() noexcept {
     if (policy_.background && engine_.sleeps() && !poll_wanted_.load(std::memory_order_relaxed)) return true;
     unpark(false);
@@ -143,7 +146,8 @@ void Lane::background() {
     prctl(PR_SET_TIMERSLACK, policy_.tick);  // a look need not be punctual: it may share the timer interrupt of another thread
     const int descriptor = engine_.transport().descriptor();
     std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
-    Nanoseconds last_event = monotonic_now();
+    Nanoseconds last_event = monotonic_now(), last_part = last_event - kPartsFollow;
+    std::uint64_t parts = 0;
     unsigned idle_looks = 0;
     enum { looking, looking_again, parked, dormant } state = looking;
     // So many times in a row, without finding anything: the transport may also refuse to arm while it waits for something itself.
@@ -214,6 +218,8 @@ void Lane::background() {
             } else if (now - last_moved >= kLinger) {
                 break;
             } else if (policy_.yield) {
+                // A rank that computes would keep the core for a slice of time. A thread that sleeps gets the core when a message comes.
+                if (engine_.deputies_under_way() > 0) break;
                 sched_yield();
             }
         }
@@ -225,7 +231,8 @@ void Lane::background() {
         }
         last_polls = polls_.load(std::memory_order_relaxed);
         // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
-        const bool is_waited_for = engine_.deputies_under_way() > 0;
+        if (const std::uint64_t begun = engine_.begun_before_callers(); std::exchange(parts, begun) != begun) last_part = now;
+        const bool is_waited_for = engine_.deputies_under_way() > 0 || now - last_part < kPartsFollow;
         if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet)) {
             if (park()) {
                 state = parked;

@@ -80,6 +80,14 @@ TEST(Progress, SleepsWhileNothingHappens) {
     expect_success(3, {"idle:300"});
     expect_success(2, {"storm:30", "idle:300"}, with({"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=5ms"}));
 }
+TEST(Progress, SleepsSoonAfterAPartWithoutItsCaller) {
+    expect_success(2, {"sleeps_after_a_part"},
+                   with({"ROLLCALL_NODE_MEMORY=no", "ROLLCALL_PROGRESS_QUIET=1000s", "ROLLCALL_PROGRESS_TICK=1ms"}));
+}
+TEST(Progress, CopiesForCallersThatComeInTheMiddle) {
+    for (const char* const progress : {"ROLLCALL_PROGRESS=thread", "ROLLCALL_PROGRESS=host"})
+        expect_success(3, {"comes_in_the_middle:" + times(20)}, with({"ROLLCALL_NODE_MEMORY=no", progress}));
+}
 TEST(Progress, CanBePaused) { expect_success(2, {"pause"}); }
 
 TEST(Communicators, MoreThanSlots) {

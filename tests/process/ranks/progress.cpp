@@ -1,5 +1,7 @@
 /// \file
 /// Scenarios of ranks that sleep or compute, of the background thread, and of progress that the host program drives.
+#include <algorithm>
+
 #include "tests/process/ranks/collectives.hpp"
 #include "tests/process/ranks/event_loop.hpp"
 
@@ -85,6 +87,54 @@ ROLLCALL_SCENARIO(idle) {
             request.wait();
             barrier.wait();
         }
+    }
+}
+
+// A part has begun without its caller and has ended. The background thread sleeps soon, though it would wait for silence without end
+// otherwise: the first message of the next call must not wait for a tick.
+ROLLCALL_SCENARIO(sleeps_after_a_part) {
+    if (scene.size != 2) return;
+    constexpr std::size_t kRounds = 5;
+    constexpr std::uint64_t kBytes = 100'000, kFewLooks = 20;  // A thread that does not sleep looks 100 times or more.
+    std::uint64_t least = ~std::uint64_t{0};
+    for (std::size_t round = 1; round <= kRounds; ++round) {
+        std::vector<std::byte> data = scene.rank == 0 ? pattern(kBytes, round) : std::vector<std::byte>(kBytes);
+        if (scene.rank == 0) {
+            scene.world.broadcast(std::span(data), 0, {.until_delivered = true});
+            scene.raise(round);
+        } else {
+            scene.await(round);
+            const std::uint64_t before = scene.job.progress_statistics().background_looks;
+            sleep_us(200'000);
+            least = std::min(least, scene.job.progress_statistics().background_looks - before);
+            scene.world.broadcast(std::span(data), 0);
+        }
+        check_pattern(data.data(), kBytes, round, "a broadcast that began before its caller");
+    }
+    if (scene.rank == 0) return;
+    // Where other programs need the core, one of the rounds must do.
+    fmt::print("{} looks in 200 ms\n", least);
+    check(least < kFewLooks, "the background thread has looked {} times in 200 ms after a part had ended", least);
+}
+
+// A rank comes while the pieces of a long broadcast come, at any time. Some calls it starts. Words: count, greatest
+// sleep in us.
+ROLLCALL_SCENARIO(comes_in_the_middle) {
+    constexpr std::uint64_t kBytes = 4 << 20;
+    Random own = own_random(scene, 31);
+    for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(scene.number(0, 20)); ++i) {
+        std::vector<std::byte> data = scene.rank == 0 ? pattern(kBytes, i) : std::vector<std::byte>(kBytes);
+        CollectiveOptions options{.algorithm = i % 3 == 2 ? "binomial" : "pipelined", .segment_bytes = 100'000, .timeout = {}};
+        if (scene.rank == 0 || i % 2 == 0) {
+            if (scene.rank != 0) sleep_us(static_cast<std::int64_t>(own() % static_cast<std::uint64_t>(scene.number(1, 5000))));
+            Request request = scene.world.start_broadcast(std::span(data), 0, options);
+            sleep_us(static_cast<std::int64_t>(own() % 1000));
+            request.wait();
+        } else {
+            sleep_us(static_cast<std::int64_t>(own() % static_cast<std::uint64_t>(scene.number(1, 5000))));
+            scene.world.broadcast(std::span(data), 0, options);
+        }
+        check_pattern(data.data(), kBytes, i, "a broadcast in pieces");
     }
 }
 

@@ -2,24 +2,27 @@
 # By default it is nothing: a compiler cache keeps less, and a build of one source takes longer.
 set(ROLLCALL_PRECOMPILE "" CACHE STRING "What uses precompiled headers of other projects (quicker builds from nothing): \
 rollcall_internals, tests; or ON for both")
-get_property(tests GLOBAL PROPERTY ROLLCALL_PRECOMPILED_TESTS)
+get_property(users_of_test_headers GLOBAL PROPERTY ROLLCALL_PRECOMPILED_TESTS)
+get_property(users_of_driver_headers GLOBAL PROPERTY ROLLCALL_PRECOMPILED_DRIVERS)
 
 function(rollcall_precompile name target)
   if(TARGET ${target} AND (ROLLCALL_PRECOMPILE STREQUAL "ON" OR name IN_LIST ROLLCALL_PRECOMPILE))
     list(TRANSFORM ARGN REPLACE "(.+)" "$<$<COMPILE_LANGUAGE:CXX>:<\\1$<ANGLE-R>>" OUTPUT_VARIABLE headers)
     target_precompile_headers(${target} PRIVATE ${headers})
-    if(name STREQUAL "tests")
-      foreach(test IN LISTS tests)
-        target_precompile_headers(${test} REUSE_FROM ${target})
-      endforeach()
-    endif()
+    foreach(user IN LISTS users_of_${target})
+      target_precompile_headers(${user} REUSE_FROM ${target})
+    endforeach()
   endif()
 endfunction()
 
 set(standard algorithm functional map memory string string_view vector)
 rollcall_precompile(rollcall_internals rollcall_internals ${standard} atomic coroutine mutex span thread unordered_map fmt/format.h fmt/ranges.h
                     spdlog/spdlog.h)
-rollcall_precompile(tests test_headers ${standard} chrono filesystem fstream iostream random span sstream thread fmt/format.h gtest/gtest.h)
+set(for_tests ${standard} chrono filesystem fstream iostream random span sstream thread fmt/format.h gtest/gtest.h)
+rollcall_precompile(tests test_headers ${for_tests})
+if(users_of_driver_headers)
+  rollcall_precompile(tests driver_headers ${for_tests})
+endif()
 
 # Sources of these targets are compiled several at a time, which takes less than half of the time of a build from nothing. So the names of a
 # target differ. `ctest -R alone` finds missing includes, which such a build does not show. While one works on a few sources, a build
@@ -28,7 +31,8 @@ set(unity "rollcall_internals;rollcall_simulation;rollcall_support;rollcall_laun
 if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
   set(unity "")
 endif()
-set(all_unity ${unity} unit_tests model_tests transport_tests test_ranks test_ranks_optimised process_tests bench_test launcher_test)
+set(all_unity ${unity} unit_tests model_tests transport_tests test_ranks test_ranks_optimised process_tests bench_test launcher_test
+              in_process_test)
 list(JOIN all_unity ", " names)
 set(ROLLCALL_UNITY "${unity}" CACHE STRING "Targets of which several sources are compiled at a time (quicker builds from nothing), \
 or ON for all: ${names}")

@@ -1,5 +1,5 @@
 /// \file
-/// What tests must know of the sanitizer that looks at them.
+/// What tests must know of the sanitizer that looks at them, or at the processes that they start.
 #pragma once
 
 #include <algorithm>
@@ -13,13 +13,19 @@
 #define __SANITIZE_THREAD__ 1
 #endif
 #endif
+// A driver is built without the sanitizer of the processes that it starts (tests/CMakeLists.txt), which counts.
+#if defined(__SANITIZE_ADDRESS__) || defined(ROLLCALL_TEST_STARTS_address)
+#define ROLLCALL_TEST_ADDRESS_SANITIZER
+#elif defined(__SANITIZE_THREAD__) || defined(ROLLCALL_TEST_STARTS_thread)
+#define ROLLCALL_TEST_THREAD_SANITIZER
+#endif
 
 namespace rollcall::test {
 
 /// Sanitizers slow everything down by about this factor. Repeat counts are divided by it.
-#if defined(__SANITIZE_THREAD__)
+#if defined(ROLLCALL_TEST_THREAD_SANITIZER)
 inline constexpr int kSlower = 8;
-#elif defined(__SANITIZE_ADDRESS__)
+#elif defined(ROLLCALL_TEST_ADDRESS_SANITIZER)
 inline constexpr int kSlower = 3;
 #else
 inline constexpr int kSlower = 1;
@@ -33,7 +39,7 @@ constexpr int repetitions(int count) { return kSanitized ? std::max(1, count / 1
 
 /// The undefined-behaviour sanitizer looks at objects through a pipe, and calls one broken where there is no descriptor left: unless it has
 /// seen another one of the class before.
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(ROLLCALL_TEST_ADDRESS_SANITIZER)
 inline constexpr const char* kNeedsDescriptors = "the sanitizer itself needs descriptors";
 #else
 inline constexpr const char* kNeedsDescriptors = nullptr;

@@ -14,7 +14,6 @@
 #include <string>
 #include <vector>
 
-#include "collectives/catalogue.hpp"
 #include "tests/common.hpp"
 #include "tests/process/algorithms.hpp"
 
@@ -94,9 +93,9 @@ inline void expect_cell(const Json& cell, const std::string& operation, bool col
 
 /// Returns all algorithms of an operation that run between real processes.
 inline std::set<std::string> names_of(const std::string& operation) {
-    for (const auto& row : collectives::operations())
-        if (name(row.kind) == operation) {
-            const auto names = algorithm_names(row, kOneHost);
+    for (const auto& row : operations_in_table())
+        if (row.name == operation) {
+            const Words names = algorithms(row);
             return {names.begin(), names.end()};
         }
     return {};

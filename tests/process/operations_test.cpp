@@ -19,10 +19,10 @@ void expect_success_by_operation(int ranks, const std::string& scenario, const s
         if (!scenarios.empty()) expect_success(ranks, scenarios);
         scenarios.clear();
     };
-    for (const collectives::OperationRow& row : collectives::operations()) {
-        if (!row.moves_data) continue;
-        for (const std::string& algorithm : algorithms(row.kind))
-            scenarios.push_back(scenario + ":" + std::string(name(row.kind)) + ":" + algorithm + rest);
+    for (const OperationInTable& operation : operations_in_table()) {
+        if (!operation.moves_data) continue;
+        for (const std::string& algorithm : algorithms(operation))
+            scenarios.push_back(scenario + ":" + operation.name + ":" + algorithm + rest);
         if (++operations % 3 == 0) run();
     }
     run();
@@ -32,9 +32,7 @@ TEST_P(Operations, EveryAlgorithm) { expect_success_by_operation(GetParam(), "ca
 TEST_P(Operations, SeveralAtOnce) { expect_success(GetParam(), for_all_operations("started_calls")); }
 TEST_P(Operations, EveryFace) { expect_success(GetParam(), {"faces"}); }
 TEST_P(Operations, Reductions) { expect_success(GetParam(), {"reductions"}); }
-TEST_P(Operations, Exchanges) {
-    expect_success(GetParam(), {"exchanges", "exchanges_by_all_algorithms:" + a_seed()});
-}
+TEST_P(Operations, Exchanges) { expect_success(GetParam(), {"exchanges", "exchanges_by_all_algorithms:" + a_seed()}); }
 TEST_P(Operations, Containers) { expect_success(GetParam(), {"containers"}); }
 TEST_P(Operations, ImpossibleSizesAreRefused) { expect_success(GetParam(), {"impossible_sizes"}); }
 TEST_P(Operations, PlansWithEveryKindOfPhase) {
@@ -44,8 +42,7 @@ TEST_P(Operations, PlansAndOtherCallsInterleaved) { expect_success(GetParam(), {
 TEST_P(Operations, PlansRefuseMisuse) { expect_success(GetParam(), {"plan_misuse"}); }
 
 TEST_P(Operations, BlocksOfOwnSizes) {
-    expect_success(GetParam(),
-                   {"blocks_by_all_algorithms:" + a_seed(), "blocks_in_all_forms", "blocks_that_are_none"});
+    expect_success(GetParam(), {"blocks_by_all_algorithms:" + a_seed(), "blocks_in_all_forms", "blocks_that_are_none"});
 }
 TEST(Blocks, ThatDoNotMatch) { expect_success(3, {"blocks_that_do_not_match:scatter", "blocks_that_do_not_match:gather"}); }
 TEST(Blocks, FarApart) { expect_success(4, {"blocks_far_apart"}); }
@@ -55,9 +52,7 @@ TEST(Blocks, TravelInTheTreesThatTheirSizesGive) {
         expect_success(ranks, {fmt::format("block_trees:{}:{}", a_seed(), kSanitized ? 40 : 80)});
 }
 TEST(Blocks, UntilDelivered) { expect_success(2, {"blocks_until_delivered"}); }
-TEST(Blocks, WithZeroLanding) {
-    expect_success(3, {"blocks_by_all_algorithms:" + a_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
-}
+TEST(Blocks, WithZeroLanding) { expect_success(3, {"blocks_by_all_algorithms:" + a_seed()}, with({"ROLLCALL_LANDING_BYTES=0"})); }
 
 TEST(Exchanges, ThatDoNotMatch) { expect_success(3, {"exchanges_that_do_not_match"}); }
 TEST(Exchanges, OverTcp) {
@@ -85,9 +80,7 @@ TEST(Exchanges, EarlyRanksDoNotWaitForLateOnes) {
     // Where nothing lands, a rank that has offered a block to a late one serves those that have come nevertheless.
     expect_success(4, {"early_ranks_exchange:alltoall:arrival_ordered"}, with({"ROLLCALL_LANDING_BYTES=0"}));
 }
-TEST(Exchanges, WithZeroLanding) {
-    expect_success(3, {"exchanges_by_all_algorithms:" + a_seed()}, with({"ROLLCALL_LANDING_BYTES=0"}));
-}
+TEST(Exchanges, WithZeroLanding) { expect_success(3, {"exchanges_by_all_algorithms:" + a_seed()}, with({"ROLLCALL_LANDING_BYTES=0"})); }
 
 TEST(Plans, WithZeroLanding) {
     expect_success(3, for_all_algorithms("plans", few_plans(), kByMessages), with({"ROLLCALL_LANDING_BYTES=0"}));

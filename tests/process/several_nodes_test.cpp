@@ -23,10 +23,10 @@ JobOptions on_nodes(int ranks, Words environment = {}) {
 // Every operation's algorithms for several nodes.
 Words calls(const std::string& scenario, const std::string& rest = "") {
     Words scenarios;
-    for (const collectives::OperationRow& row : collectives::operations())
-        for (const collectives::AlgorithmEntry& entry : row.algorithms)
-            if (row.moves_data && entry.needs.contains(collectives::Condition::several_nodes))
-                scenarios.push_back(fmt::format("{}:{}:{}{}", scenario, name(row.kind), entry.name, rest));
+    for (const OperationInTable& operation : operations_in_table())
+        for (const auto& algorithm : operation.algorithms)
+            if (operation.moves_data && algorithm.needs.contains(collectives::Condition::several_nodes))
+                scenarios.push_back(fmt::format("{}:{}:{}{}", scenario, operation.name, algorithm.name, rest));
     EXPECT_GE(scenarios.size(), 7u);
     return scenarios;
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -30,6 +31,19 @@ void say(int rank, const std::string& text) {
     if (::write(STDOUT_FILENO, line.data(), line.size()) < 0) std::_Exit(9);
 }
 
+// Writes the table of algorithms for the drivers (tests/process/algorithms.hpp): kind, whether it moves data, what it needs, and its name.
+int write_algorithms(const char* path) {
+    std::ofstream file(path, std::ios::trunc);
+    for (const collectives::OperationRow& row : collectives::operations())
+        for (const collectives::AlgorithmEntry& entry : row.algorithms) {
+            int needs = 0;
+            for (int bit = 1; bit < 1 << 16; bit *= 2)
+                if (entry.needs.contains(static_cast<collectives::Condition>(bit))) needs |= bit;
+            file << fmt::format("{} {:d} {} {}\n", index_of(row.kind), row.moves_data, needs, entry.name);
+        }
+    return file.flush() ? 0 : 1;
+}
+
 int play(int argc, char** argv) {
     // Buffers are made and freed in each call. The kernel would clear their pages each time, which took a fifth of the time of these tests.
     ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -48,8 +62,7 @@ int play(int argc, char** argv) {
             const auto found = scenarios().find(words.at(0));
             check(found != scenarios().end(), "there is no such scenario");
             words.erase(words.begin());
-            Scene scene{job,        job.world(), job.rank(), job.size(), words, static_cast<std::size_t>(i - 1) * kWordsEach,
-                        end_may_say};
+            Scene scene{job, job.world(), job.rank(), job.size(), words, static_cast<std::size_t>(i - 1) * kWordsEach, end_may_say};
             found->second(scene);
         }
         now = "finalize";
@@ -155,4 +168,7 @@ std::vector<std::string> broadcast_algorithms(const Communicator& communicator) 
 
 }  // namespace rollcall::test
 
-int main(int argc, char** argv) { return rollcall::test::play(argc, argv); }
+int main(int argc, char** argv) {
+    if (argc == 3 && argv[1] == std::string_view("--algorithms")) return rollcall::test::write_algorithms(argv[2]);
+    return rollcall::test::play(argc, argv);
+}

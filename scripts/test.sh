@@ -135,7 +135,7 @@ no_races_of_tcp='(PointToPoint|Messages|GivenUp|GivingUp|OnItsWay|Broadcast|Even
 # Tests that the sanitizer stages leave out: they take long there and cover nothing that other tests do not cover.
 slow='TheTablesOfTrees|Soak|SleepersAreWoken|MoreThanTwoGibibytes|Floods|AreWokenByNotices|ZeroLanding'
 # The programs of MPI libraries, which no sanitizer watches.
-unwatched='BenchPeers.EveryOperationIsChecked'
+unwatched='BenchPeers[.](EveryOperationIsChecked|TheyStopAfterTheSameTime)'
 slow_unit='BinomialTree.Spans*:FrameArena.BlocksAre*:MatchTable.DoesWhat*:LateGroup.ReducesToAll*:StoreThenLook.TwoThreads*'
 slow_unit+=':Circulant.*:GroupTrees.TheChosenWay*:UnorderedTrees.NoTree*:StragglerAllreduce.*:PredictedEnd.*'
 slow_model='Foresight.IsCheap*:Segments.EveryDistribution*:Segments.RanksFind*:Simulation.*:Placement.RandomLarge*:Proficz.Equation*'

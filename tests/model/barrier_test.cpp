@@ -54,7 +54,7 @@ TEST(Barrier, AmongOtherCalls) {
     Random random(61);
     int barriers = 0;
     for (int repetition = 0; repetition < repetitions(1500); ++repetition) {
-        const int n = static_cast<int>(random.between(1, random.chance(0.2) ? 40 : 9));
+        const int n = static_cast<int>(random.between(1, random.chance(0.2) ? kSanitized ? 12 : 40 : 9));
         const auto options = random_machine(random, n, 500);
         const auto steps = mixed_steps(random, n, *random.pick(algorithms(OperationKind::barrier)), random.between(1, 12));
         SCOPED_TRACE(describe(options) + describe(steps));

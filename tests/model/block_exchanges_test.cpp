@@ -123,7 +123,7 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
     ASSERT_GE(algorithms_of_own_sizes().size(), 10u);
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 1; n <= 17; ++n)
-            for (int repetition = 0; repetition < 4; ++repetition) {
+            for (int repetition = 0; repetition < repetitions(4); ++repetition) {
                 const auto options = random_machine(random, n, 3000, *entry);
                 ExchangeMemory memory(random, n, collectives::operation(entry->operation).personal);
                 const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
@@ -167,7 +167,7 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     Random random(92);
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 2; n <= 6; ++n)
-            for (int repetition = 0; repetition < 10; ++repetition) {
+            for (int repetition = 0; repetition < repetitions(10); ++repetition) {
                 const bool is_for_each = collectives::operation(entry->operation).personal;
                 const AlgorithmEntry& of_wrong = is_for_each || random.chance(0.5) ? *entry : other_choice(random, *entry);
                 auto options = random_machine(random, n, 3000, of_wrong.needs.empty() ? *entry : of_wrong);
@@ -224,7 +224,7 @@ const AlgorithmEntry& ring() { return collectives::find_algorithm(OperationKind:
 TEST(ExchangesOfOwnSizes, ALateRankPassesBlocksOn) {
     Random random(94);
     for (int n = 1; n <= 12; ++n)
-        for (int repetition = 0; repetition < 20; ++repetition) {
+        for (int repetition = 0; repetition < repetitions(20); ++repetition) {
             ExchangeMemory memory(random, n, false);
             const auto late = static_cast<std::size_t>(random.below(static_cast<std::uint64_t>(n)));
             std::vector<Nanoseconds> arrivals(static_cast<std::size_t>(n), 0);

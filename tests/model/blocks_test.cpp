@@ -20,7 +20,7 @@ TEST(BlocksOfOwnSizes, EveryAlgorithmEveryRoot) {
     for (const auto* entry : algorithms)
         for (int n = 1; n <= 9; ++n)
             for (int root = 0; root < n; ++root)
-                for (int repetition = 0; repetition < 5; ++repetition) {
+                for (int repetition = 0; repetition < repetitions(5); ++repetition) {
                     BlocksCall call = random_call(random, *entry, n, root);
                     call.fill();
                     const auto options = random_machine(random, n, 3000);
@@ -53,7 +53,7 @@ TEST(BlocksOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     Random random(72);
     for (const auto* entry : algorithms_of_blocks())
         for (int n = 2; n <= 6; ++n)
-            for (int repetition = 0; repetition < 20; ++repetition) {
+            for (int repetition = 0; repetition < repetitions(20); ++repetition) {
                 const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
                 const int other = (root + 1 + static_cast<int>(random.below(static_cast<std::uint64_t>(n - 1)))) % n;
                 BlocksCall call = random_call(random, *entry, n, root);

@@ -47,7 +47,7 @@ Simulation::RankCall rooted_call(const AlgorithmEntry& entry, int rank, int root
 TEST(LostNotices, AreToldOf) {
     Random random(81);
     for (const AlgorithmEntry* entry : moving_algorithms())
-        for (int repetition = 0; repetition < 20; ++repetition) {
+        for (int repetition = 0; repetition < repetitions(20); ++repetition) {
             const int n = static_cast<int>(random.between(2, random.chance(0.2) ? 40 : 9));
             const int root = static_cast<int>(random.below(static_cast<std::uint64_t>(n)));
             SCOPED_TRACE(fmt::format("{}, {} ranks, root {}", entry->name, n, root));

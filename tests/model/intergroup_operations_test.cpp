@@ -235,7 +235,7 @@ TEST(Intergroup, AnAllreduceGivesAllRanksOfAGroupTheSameBits) {
     runtime::Call call;
     for (const AlgorithmEntry* const entry : algorithms_of(OperationKind::intergroup_allreduce))
         for (const std::size_t count : {std::size_t{700}, std::size_t{3000}})  // below and above published.hpp's kReadByAll
-            for (int repetition = 0; repetition < 8; ++repetition) {
+            for (int repetition = 0; repetition < repetitions(8); ++repetition) {
                 std::vector<Memory> memory(kRanks);
                 call.bytes = count * sizeof(float);
                 for (Memory& its : memory) {

@@ -381,7 +381,7 @@ TEST(Intergroup, ImprovementOf2048Ranks) {
 // Theorem 3: the time is at most M plus the longest block, and there is no more than a logarithm of control bytes.
 TEST(Intergroup, BlocksOfOwnSizesAreWithinABlockOfTheLeastTime) {
     Random random(163);
-    for (int repetition = 0; repetition < 60; ++repetition) {
+    for (int repetition = 0; repetition < repetitions(60); ++repetition) {
         const int p = static_cast<int>(random.between(1, 40)), q = static_cast<int>(random.between(1, 40));
         Case what{Sizes(static_cast<std::size_t>(p)), Sizes(static_cast<std::size_t>(q)), true};
         for (Sizes* const sizes : {&what.first, &what.second})

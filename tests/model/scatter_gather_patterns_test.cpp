@@ -14,7 +14,7 @@ struct Pattern {
 };
 Pattern random_pattern(Random& random) {
     Pattern pattern;
-    const int P = static_cast<int>(random.between(2, 40));
+    const int P = static_cast<int>(random.between(2, kSanitized ? 12 : 40));
     pattern.setting.root = static_cast<int>(random.below(static_cast<std::uint64_t>(P)));
     pattern.setting.alpha = random.pick(std::vector<Nanoseconds>{0, 50, 1000});
     pattern.setting.planned = true;

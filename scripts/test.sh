@@ -100,6 +100,10 @@ in_shards() { # PROGRAM TESTS-LEFT-OUT
     return "$code"
 }
 
+# Tests that run in the process that the address sanitizer watches. Its stacks are as small as those of process tests
+# (tests/process/CMakeLists.txt): otherwise it walks thirty frames up for each of many small allocations.
+with_small_stacks() { ASAN_OPTIONS=max_uar_stack_size_log=16:min_uar_stack_size_log=16:malloc_context_size=10 "$@"; }
+
 sanitizer=()
 compiler=clang
 if ! $quick && ! echo 'int main() {}' | clang++-16 -fsanitize=address,undefined -x c++ - -o build/sanitizer_probe 2>/dev/null; then
@@ -169,12 +173,12 @@ fi
 
 if ! $quick; then
     # With sanitizers every kind of test is run, but not every number of ranks.
-    asan_model_tests=(in_shards build/asan/tests/model/model_tests "$slow_model")
+    asan_model_tests=(with_small_stacks in_shards build/asan/tests/model/model_tests "$slow_model")
     if stage "$compiler asan build" finish build "${asan[@]}"; then
         begin build "${tsan[@]}"
         begin "${asan_model_tests[@]}"
-        stage 'asan unit tests' in_shards build/asan/tests/unit/unit_tests "$slow_unit"
-        stage 'asan transport tests' in_shards build/asan/tests/transport/transport_tests ''
+        stage 'asan unit tests' with_small_stacks in_shards build/asan/tests/unit/unit_tests "$slow_unit"
+        stage 'asan transport tests' with_small_stacks in_shards build/asan/tests/transport/transport_tests ''
         stage 'asan process tests' oversubscribed asan -L process -E "$slow|$unwatched|$once|$same_code"
         stage 'asan package tests' side_by_side asan -L package
         has_asan=true

@@ -149,7 +149,7 @@ same_code='BenchCommand[.](EachNumberOfRanks|EachLanding|ProvidersOf|NumbersOfRa
 same_code+='|BenchPeers[.](TheyAlsoGather|EachNumber|PlainBenchmarks|BlocksOf|BetweenTwo)|Tune[.](MakesTheFile|OnlyRankZero|RefusesIn)'
 # Algorithms, settings and starters do the same over every transport, so under sanitizers they run over one. The tests of messages, deaths
 # and calls that are given up, those of collectives in general, and the transport tests run over all.
-once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatch|Mismatches'
+once='(Operations|Plans|Blocks|Exchanges|SeveralNodes|Intercommunicators|Barriers|Communicators|Progress|Settings|Causes|Mismatches'
 once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks|RandomPrograms)[.].*_tcp$'
 once+='|(Collectives|Messages)[.].*_ofi$'
 # So are the budgets of early messages, the end of a job with calls under way, and two jobs, but for their data, deaths and losses.

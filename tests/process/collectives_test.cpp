@@ -63,9 +63,10 @@ TEST_P(Barriers, WithHostDrivenProgress) {
 }
 
 TEST(Progress, ParkedRootsServeThoseWhoArrive) {
+    Words scenarios;
     for (const char* algorithm : {"arrival_blocking", "arrival_nonblocking", "linear"})
-        expect_success(3, {std::string("parked_root:") + algorithm + ":" + times(100)},
-                       with({"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
+        scenarios.push_back(std::string("parked_root:") + algorithm + ":" + times(100));
+    expect_success(3, scenarios, with({"ROLLCALL_PROGRESS_QUIET=0", "ROLLCALL_PROGRESS_TICK=20us"}));
     expect_success(2, {"parked_root:arrival_blocking:" + times(100)});
 }
 TEST(Progress, SleepersAreWokenAgainAndAgain) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tests/process/algorithms.hpp"
 #include "tests/process/harness.hpp"
@@ -54,64 +55,71 @@ TEST(BadInput, WrongSettingsAreRefused) {
     }
 }
 
-struct Different {
-    const char* what;
-    const char* names;  ///< The words that the error must contain.
-    friend void PrintTo(const Different& different, std::ostream* stream) { *stream << different.what; }
-};
-
-class Mismatch : public testing::TestWithParam<Different> {};
-INSTANTIATE_TEST_SUITE_P(Calls, Mismatch,
-                         testing::Values(Different{"operation", "barrier"}, Different{"started", "barrier"}, Different{"split", "split"},
-                                         Different{"duplicate", "called duplicate()"}, Different{"root", "root=1"},
-                                         Different{"bytes", "9 bytes"}, Different{"large", "99999 bytes"},
-                                         Different{"algorithm", " with linear"},
-                                         Different{"segment", " with pipelined in segments of 64 bytes"}),
-                         [](const auto& tested) { return std::string(tested.param.what); });
+/// What differs in a call, and the words that the error must contain.
+constexpr std::pair<const char*, const char*> kDifferences[] = {{"operation", "barrier"},
+                                                                {"started", "barrier"},
+                                                                {"split", "split"},
+                                                                {"duplicate", "called duplicate()"},
+                                                                {"root", "root=1"},
+                                                                {"bytes", "9 bytes"},
+                                                                {"large", "99999 bytes"},
+                                                                {"algorithm", " with linear"},
+                                                                {"segment", " with pipelined in segments of 64 bytes"}};
 
 TEST(Left, ByARankThatDestroyedItsHandle) {
     for (const int ranks : {2, 3, 8}) expect_success(ranks, {"left_communicator"});
 }
-TEST_P(Mismatch, IsToldToEveryRankWithBothCalls) {
+TEST(Mismatches, AreToldToEveryRankWithBothCalls) {
     std::mt19937_64 random(seed());
+    const Words broadcasts = algorithms(runtime::OperationKind::broadcast);
     for (const int ranks : {2, 3, 5}) {
         if (kSlower > 1 && ranks == 5) continue;
-        const Words broadcasts = algorithms(runtime::OperationKind::broadcast);
-        const std::string odd = std::to_string(random() % static_cast<unsigned>(ranks));
-        const std::string algorithm = broadcasts[random() % broadcasts.size()];
-        const std::string scenario = fmt::format("mismatch:{}:{}:{}:{}", GetParam().what, odd, random() % 5, algorithm);
-        const Ended ended = run_ranks(ranks, {scenario});
-        EXPECT_EQ(ended.code, 0) << scenario << " " << ranks << "\n" << ended.out << ended.error;
-        expect_told_soon(ended, " mismatch after", ranks);
-        EXPECT_EQ(count(ended.out, GetParam().names), ranks) << scenario << "\n" << ended.out;
+        Words scenarios;
+        for (const auto& [what, names] : kDifferences)
+            scenarios.push_back(fmt::format("mismatch:{}:{}:{}:{}", what, random() % static_cast<unsigned>(ranks), random() % 5,
+                                            broadcasts[random() % broadcasts.size()]));
+        const Ended ended = run_ranks(ranks, scenarios);
+        EXPECT_EQ(ended.code, 0) << fmt::format("{}", fmt::join(scenarios, " ")) << "\n" << ended.out << ended.error;
+        for (const auto& [what, names] : kDifferences) {
+            const std::string told = fmt::format(" mismatch of {} after", what);
+            expect_told_soon(ended, told, ranks);
+            for (const std::string& line : lines_with(ended.out, told)) EXPECT_TRUE(has(line, names));
+        }
     }
 }
 
 TEST(Mismatches, OfABarrierOfEachKind) {
     std::mt19937_64 random(seed());
-    for (const char* barrier : {"linear", "dissemination", "board_linear", "board_all_to_all"})
+    for (const char* barrier : {"linear", "dissemination", "board_linear", "board_all_to_all"}) {
+        constexpr int kRanks = 3;
+        Words scenarios;
+        for (const char* what : {"operation", "started"})
+            scenarios.push_back(
+                fmt::format("mismatch:{}:{}:{}:{}", what, random() % kRanks, random() % 5, random() % 2 ? "linear" : "arrival_blocking"));
+        const Ended ended = run_ranks(kRanks, scenarios, with({std::string("ROLLCALL_BARRIER=") + barrier}));
+        EXPECT_EQ(ended.code, 0) << barrier << fmt::format(" {}", fmt::join(scenarios, " ")) << "\n" << ended.out << ended.error;
         for (const char* what : {"operation", "started"}) {
-            constexpr int kRanks = 3;
-            const std::string scenario =
-                fmt::format("mismatch:{}:{}:{}:{}", what, random() % kRanks, random() % 5, random() % 2 ? "linear" : "arrival_blocking");
-            const Ended ended = run_ranks(kRanks, {scenario}, with({std::string("ROLLCALL_BARRIER=") + barrier}));
-            EXPECT_EQ(ended.code, 0) << barrier << " " << scenario << "\n" << ended.out << ended.error;
-            expect_told_soon(ended, " mismatch after", kRanks);
-            EXPECT_EQ(count(ended.out, "called barrier()"), kRanks) << barrier << " " << scenario << "\n" << ended.out;
+            const std::string told = fmt::format(" mismatch of {} after", what);
+            expect_told_soon(ended, told, kRanks);
+            for (const std::string& line : lines_with(ended.out, told)) EXPECT_TRUE(has(line, "called barrier()")) << barrier;
         }
+    }
 }
 
 // By messages: what has begun without its caller is what the headers of messages say. Rank 2 makes another call afterwards.
 TEST(Mismatches, OfCallsThatHaveBegunWithoutTheirCallers) {
-    for (const auto& [operation, algorithm] : kPartsWithoutCallers)
-        for (const char* what : {"operation", "root", "bytes"}) {
+    for (const char* what : {"operation", "root", "bytes"}) {
+        Words scenarios;
+        for (const auto& [operation, algorithm] : kPartsWithoutCallers) {
             if (kSlower > 1 && std::string_view(algorithm) == "pipelined") continue;
             if (std::string_view(operation) == "allgather" && std::string_view(what) == "root") continue;
-            const std::string scenario = fmt::format("mismatch_with_a_part:{}:{}:{}", operation, algorithm, what);
-            const Ended ended = run_ranks(4, {scenario}, with({"ROLLCALL_NODE_MEMORY=no"}));
-            EXPECT_EQ(ended.code, 0) << scenario << "\n" << ended.out << ended.error;
-            expect_told_soon(ended, " mismatch after", 4);
+            scenarios.push_back(fmt::format("mismatch_with_a_part:{}:{}:{}", operation, algorithm, what));
         }
+        const Ended ended = run_ranks(4, scenarios, with({"ROLLCALL_NODE_MEMORY=no"}));
+        EXPECT_EQ(ended.code, 0) << what << "\n" << ended.out << ended.error;
+        EXPECT_EQ(count(ended.out, " done\n"), 4) << ended.out << ended.error;
+        expect_told_soon(ended, fmt::format(" mismatch of {} after", what), 4 * static_cast<int>(scenarios.size()));
+    }
 }
 
 TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }

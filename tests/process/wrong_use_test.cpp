@@ -60,8 +60,10 @@ TEST(Job, OfAStaticObjectLogsWhatFailsAtItsEnd) {
 
 TEST(WrongUse, CrossedRootsAreTold) {
     for (const int ranks : {2, 4})
-        for (const std::string what : {"auto:broadcast", "linear:broadcast", "binomial:broadcast", "linear:scatter", "linear:gather"})
-            expect_success(ranks, {"crossed_roots:" + what}, within("30s", {"ROLLCALL_MISMATCH_PROBE=20ms"}));
+        expect_success(ranks,
+                       {"crossed_roots:auto:broadcast", "crossed_roots:linear:broadcast", "crossed_roots:binomial:broadcast",
+                        "crossed_roots:linear:scatter", "crossed_roots:linear:gather"},
+                       within("30s", {"ROLLCALL_MISMATCH_PROBE=20ms"}));
 }
 
 TEST(WrongUse, CrossedRootsOfTheLastCallAreToldAtTheEnd) {

@@ -83,7 +83,7 @@ ROLLCALL_SCENARIO(mismatch) {
         part.barrier();
     });
     const std::string text = error.what();
-    fmt::print("rank {} mismatch after {} ms: {}\n", scene.rank, (monotonic_now() - start) / 1'000'000, text);
+    fmt::print("rank {} mismatch of {} after {} ms: {}\n", scene.rank, what, (monotonic_now() - start) / 1'000'000, text);
     check(text.find(" called ") != std::string::npos && text.find(" called ") != text.rfind(" called "), "both calls are not named: {}",
           text);
     check(text.find(fmt::format("rank {} called", scene.number(1, 0))) != std::string::npos, "the one who differs is not named: {}", text);

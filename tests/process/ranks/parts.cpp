@@ -57,6 +57,7 @@ ROLLCALL_SCENARIO(mismatch_with_a_part) {
     const Communicator part = scene.world.duplicate();
     connect_all(scene);
     scene.world.barrier();
+    const Nanoseconds start = monotonic_now();
     const Error error = expect_error(ErrorCode::mismatch, what, [&] {
         if (scene.rank == kBelow && call.is_among_all()) scene.raise(kPassedOn);
         if (scene.rank == kOdd) {
@@ -76,7 +77,7 @@ ROLLCALL_SCENARIO(mismatch_with_a_part) {
         part.barrier();
         part.barrier();
     });
-    fmt::print("rank {} mismatch after 0 ms: {}\n", scene.rank, error.what());
+    fmt::print("rank {} mismatch of {} after {} ms: {}\n", scene.rank, what, (monotonic_now() - start) / 1'000'000, error.what());
     const auto named = [&](int rank, const std::string& its) { return says(error, fmt::format("rank {} called {}", rank, its)); };
     const std::string others = scene.word(0), odd = what == "operation" ? "barrier" : others;
     check(named(kOdd, odd), "the call of rank {} is not named: {}", kOdd, error.what());

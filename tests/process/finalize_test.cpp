@@ -42,11 +42,14 @@ TEST(AtTheEnd, ToWaitForWhatOutlivesTheJobSaysSo) {
 
 TEST(AtTheEnd, ThreadsThatWaitAreWoken) {
     for (const std::string progress : {"ROLLCALL_PROGRESS=thread", "ROLLCALL_PROGRESS=host"})
-        for (const std::string spin : {"ROLLCALL_SPIN=0", "ROLLCALL_SPIN=100us"})
+        for (const std::string spin : {"ROLLCALL_SPIN=0", "ROLLCALL_SPIN=100us"}) {
+            // Each setting with one of the other.
+            if (kSanitized && progress.ends_with("host") != spin.ends_with("=0")) continue;
             for (const int ranks : {1, 3})
                 expect_success(ranks,
                                {"waits_while_the_job_ends:finalizes", "waits_while_the_job_ends:leaves", "queues_wait_while_the_job_ends"},
                                with({progress, spin}));
+        }
 }
 
 // By messages, because through node memory every call behaves like this.

@@ -171,8 +171,8 @@ void compute(Plan& plan, Random& own, std::uint64_t most) {
 
 }  // namespace
 
-// Words: operation, algorithm, seed, KiB of what is long. Several roots (the model tests have all), sizes around thresholds, in place and
-// not, segments, and a late rank.
+// Words: operation, algorithm, seed, KiB of what is long, and "few" for a setting that matters to every call in the same way. Several roots
+// (the model tests have all), sizes around thresholds, in place and not, segments, and a late rank.
 ROLLCALL_SCENARIO(calls) {
     const std::string operation = scene.word(0);
     const OperationRow& row = row_of(operation);
@@ -199,15 +199,18 @@ ROLLCALL_SCENARIO(calls) {
     }
     // Where there are no segments, their size is only compared.
     const bool has_segments = collectives::find_algorithm(row, algorithm, collectives::kReal).segmented;
+    const bool has_few = scene.word(4) == "few";
     for (const std::uint64_t segment :
-         {std::uint64_t{0}, std::uint64_t{64}, std::uint64_t{1000}, std::uint64_t{65'536}, std::uint64_t{1} << 40})
+         has_few ? std::vector<std::uint64_t>{64, 65'536} : std::vector<std::uint64_t>{0, 64, 1000, 65'536, std::uint64_t{1} << 40})
         for (const std::uint64_t bytes : has_segments ? std::vector<std::uint64_t>{0, 63, 4096, 100'001} : std::vector<std::uint64_t>{4096})
             call(bytes, root_of(round), round % 3 == 0, {.algorithm = algorithm, .segment_bytes = segment, .timeout = {}});
     call(100, root_of(round), round % 3 == 0, {.algorithm = algorithm, .segment_bytes = 1, .timeout = {}});
     // Most of the time goes into long data, above all into sums of it. Sanitizers, and more ranks, see the same code with less of it.
     const auto unit = static_cast<std::uint64_t>(scene.number(3, kSanitized ? 128 : scene.size > 3 ? 256 : 1024)) << 10;
-    for (const bool in_place : {true, false}) call((row.personal ? unit / 4 : unit) + 3, in_place ? 0 : scene.size - 1, in_place, plain);
-    if (!row.in_blocks) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, false, plain);
+    for (const bool in_place : {true, false})
+        if (!has_few || in_place == (seed % 2 == 0))
+            call((row.personal ? unit / 4 : unit) + 3, in_place ? 0 : scene.size - 1, in_place, plain);
+    if (!row.in_blocks && !has_few) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, false, plain);
 
     // One rank after the other is very late. The record shows it, and whether this rank took data of others.
     const bool is_root = scene.rank == 0;
@@ -216,6 +219,7 @@ ROLLCALL_SCENARIO(calls) {
         return operand.is_written(is_root) && !includes(operand.only_copies, is_root);
     });
     for (const int late : some) {
+        if (has_few && late != some[seed % some.size()]) continue;
         if (scene.rank == late) sleep_us(3000);
         CallRecord record;
         call(8, 0, late == 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});

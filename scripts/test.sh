@@ -154,6 +154,7 @@ once+='|WrongUse|BadInput|Starters|ByTheirOwnMeans|ProcessManagers|Clocks|Random
 once+='|(Collectives|Messages)[.].*_ofi$'
 # So are the budgets of early messages, the end of a job with calls under way, and two jobs, but for their data, deaths and losses.
 once+='|(EarlyMemory|AtTheEnd|UnderWay|Leaving)[.].*_tcp$'
+once+='|Deaths[.]OfPartsThatRun.*_tcp$'
 once+='|TwoJobs[.](ExchangeWithout|MoveThe|HaveOne|Connect|EndInAny|SayWhy).*_tcp$'
 
 gcc_model_tests=(in_shards build/release/tests/model/model_tests '')

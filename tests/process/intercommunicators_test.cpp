@@ -8,11 +8,13 @@
 namespace rollcall::test {
 namespace {
 
+std::string rounds(int count) { return std::to_string(kSanitized ? 1 : count) + ":"; }
+
 class Intercommunicators : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, Intercommunicators, testing::ValuesIn(kSanitized ? std::vector<int>{3, 5} : std::vector<int>{2, 3, 5, 8}),
                          testing::PrintToStringParamName());
 
-TEST_P(Intercommunicators, MoveAllDataToWhereItBelongs) { expect_success(GetParam(), {"intercommunicators:3:" + a_seed()}); }
+TEST_P(Intercommunicators, MoveAllDataToWhereItBelongs) { expect_success(GetParam(), {"intercommunicators:" + rounds(3) + a_seed()}); }
 
 // The model tests have every algorithm with groups of up to twelve ranks.
 TEST(Intercommunicators, OfEverySizeExchangeBlocks) { expect_success(kSanitized ? 6 : 12, {"groups_of_every_size:" + a_seed()}); }
@@ -26,13 +28,13 @@ TEST(Intercommunicators, WithHostDrivenProgressAndWithoutLanding) {
 }
 // Between nodes, and in groups that are on one node among others that are not.
 TEST(Intercommunicators, WithoutNodeMemory) {
-    expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_NODE_MEMORY=no"}, .launcher = {}});
-    expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_NODE_RANKS=3"}, .launcher = {}});
+    expect_success(5, {"intercommunicators:" + rounds(2) + a_seed()}, {.environment = {"ROLLCALL_NODE_MEMORY=no"}, .launcher = {}});
+    expect_success(5, {"intercommunicators:" + rounds(2) + a_seed()}, {.environment = {"ROLLCALL_NODE_RANKS=3"}, .launcher = {}});
     expect_success(3, {"wrong_intercommunicators"}, {.environment = {"ROLLCALL_NODE_MEMORY=no"}, .launcher = {}});
 }
 // The board has slots for the world and the two groups, but not for all of their plans.
 TEST(Intercommunicators, WithPlansThatHaveNoSlots) {
-    expect_success(5, {"intercommunicators:2:" + a_seed()}, {.environment = {"ROLLCALL_BOARD_SLOTS=14"}, .launcher = {}});
+    expect_success(5, {"intercommunicators:" + rounds(2) + a_seed()}, {.environment = {"ROLLCALL_BOARD_SLOTS=14"}, .launcher = {}});
 }
 TEST(Intercommunicators, TellEverybodyOfADeath) {
     const Ended ended = run_ranks(4, {"death_between_groups"}, {.environment = {}, .launcher = {"--grace", "60s"}});

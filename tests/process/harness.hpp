@@ -51,7 +51,7 @@ void expect_success(int ranks, const Words& scenarios, const JobOptions& options
 Words lines_with(const std::string& text, const std::string& part);
 
 /// Returns the numbers of ranks with which every scenario is run. Under a sanitizer fewer are enough, because it looks at code. Tests that
-/// have such a number as their parameter run with 1, 2, 3 and 8 ranks, and over tcp with 2 and 5 (CMakeLists.txt): the tests in virtual
+/// have such a number as their parameter run with 1, 2, 3 and 8 ranks, and over tcp with 5 (CMakeLists.txt): the tests in virtual
 /// time run every algorithm with every small number.
 inline std::vector<int> rank_counts() {
     if (kSlower > 1) return {1, 3};

@@ -63,6 +63,8 @@ TEST_F(BenchCommand, TextFitsTheScreen) {
         return most;
     };
     const Ended narrow = run(words, "COLUMNS=90"), usual = run(words, "env -u COLUMNS"), wide = run(words, "COLUMNS=400");
+    for (const Ended& ended : {narrow, usual, wide}) EXPECT_EQ(ended.code, 0) << ended.error;
+    EXPECT_NE(usual.out.find("mean_elapsed"), std::string::npos) << usual.out;
     EXPECT_LE(longest(narrow.out), 90) << narrow.out;
     EXPECT_LE(longest(usual.out), 100) << usual.out;
     EXPECT_EQ(wide.out.find("not shown here"), std::string::npos) << wide.out;

@@ -40,6 +40,9 @@ TEST_P(ProcessManagers, StartJobsOfSeveralSizes) {
 TEST_P(ProcessManagers, ARankThatIsKilledEndsTheJob) {
     const Ended ended = run_ranks(4, {"killed:2"}, by_it(4));
     EXPECT_NE(ended.code, 0) << ended.out << ended.error;
+    // The manager says how the rank ended, or another rank says which one it was.
+    const std::string said = ended.out + ended.error;
+    EXPECT_TRUE(said.find("signal 9") != said.npos || said.find("error peer_failed 2") != said.npos) << ended.code << said;
     EXPECT_LT(ended.took, std::chrono::seconds(60)) << ended.out << ended.error;
 }
 

@@ -54,6 +54,7 @@ TEST(Job, OfAStaticObjectEndsInGoodOrder) {
 
 TEST(Job, OfAStaticObjectLogsWhatFailsAtItsEnd) {
     const Ended ended = run_ranks(1, {"static_job:leaves"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "the static job has ended")) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.error, "still under way")) << ended.out << ended.error;
 }

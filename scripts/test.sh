@@ -168,7 +168,8 @@ if stage 'gcc build' build "${release[@]}"; then
     begin "${gcc_package_tests[@]}"
     $quick || begin build "${asan[@]}"
     stage 'gcc unit tests' in_shards build/release/tests/unit/unit_tests ''
-    stage 'gcc tests of processes' oversubscribed release -L 'transport|process|cluster'
+    stage 'gcc transport tests' in_shards build/release/tests/transport/transport_tests ''
+    stage 'gcc tests of processes' oversubscribed release -L 'process|cluster'
     stage 'gcc model tests' finish "${gcc_model_tests[@]}"
     stage 'gcc package tests' finish "${gcc_package_tests[@]}"
 else

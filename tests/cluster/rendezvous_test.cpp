@@ -19,7 +19,7 @@ using std::chrono::seconds;
 
 constexpr int kHosts = 3;
 constexpr int kEach = 2;
-constexpr int kRanks = kHosts * kEach;
+constexpr int kAllRanks = kHosts * kEach;
 
 class RendezvousOfHosts : public ClusterTest {
   protected:
@@ -40,8 +40,8 @@ class RendezvousOfHosts : public ClusterTest {
 
     /// Starts the ranks one after the other, the last host first, so that rank 0 comes last.
     void start(const Words& scenarios, const Words& place, const std::string& rank_variable) {
-        ranks_.resize(kRanks);
-        for (int rank = kRanks - 1; rank >= 0; --rank) {
+        ranks_.resize(kAllRanks);
+        for (int rank = kAllRanks - 1; rank >= 0; --rank) {
             Words words{
                 "exec", host_of(rank), "env", "ROLLCALL_SILENCE=2s", "ROLLCALL_HEARTBEAT=500ms", fmt::format("{}={}", rank_variable, rank)};
             words.insert(words.end(), place.begin(), place.end());
@@ -53,12 +53,12 @@ class RendezvousOfHosts : public ClusterTest {
     Command& rank(int number) { return *ranks_[static_cast<std::size_t>(number)]; }
     void start_by_torchrun(const Words& scenarios) {
         start(scenarios,
-              {"MASTER_ADDR=node0", "MASTER_PORT=29500", fmt::format("WORLD_SIZE={}", kRanks),
+              {"MASTER_ADDR=node0", "MASTER_PORT=29500", fmt::format("WORLD_SIZE={}", kAllRanks),
                "ROLLCALL_KEY_FILE=" + (directory_ / "key").string()},
               "RANK");
     }
     void expect_success() {
-        for (int number = 0; number < kRanks; ++number) {
+        for (int number = 0; number < kAllRanks; ++number) {
             const Result result = rank(number).finish();
             EXPECT_EQ(result.code, 0) << "rank " << number << ": " << result.out << result.error;
             EXPECT_NE(result.out.find(" done\n"), std::string::npos) << result.out;
@@ -74,7 +74,7 @@ class RendezvousOfHosts : public ClusterTest {
         }
     }
     void wait_until_all_wait() {
-        for (int number = 0; number < kRanks; ++number) ASSERT_TRUE(rank(number).wait_for("waits\n")) << "rank " << number;
+        for (int number = 0; number < kAllRanks; ++number) ASSERT_TRUE(rank(number).wait_for("waits\n")) << "rank " << number;
     }
 
     fs::path directory_;
@@ -83,13 +83,13 @@ class RendezvousOfHosts : public ClusterTest {
 };
 
 TEST_F(RendezvousOfHosts, ByTorchrunsVariables) {
-    start_by_torchrun({fmt::format("is_whole:{}:a launcher like torchrun", kRanks), "splits"});
+    start_by_torchrun({fmt::format("is_whole:{}:a launcher like torchrun", kAllRanks), "splits"});
     expect_success();
 }
 
 TEST_F(RendezvousOfHosts, ByADirectory) {
-    start({fmt::format("is_whole:{}:a rendezvous directory", kRanks), "splits"},
-          {"ROLLCALL_RENDEZVOUS=" + directory_.string(), fmt::format("ROLLCALL_SIZE={}", kRanks)}, "ROLLCALL_RANK");
+    start({fmt::format("is_whole:{}:a rendezvous directory", kAllRanks), "splits"},
+          {"ROLLCALL_RENDEZVOUS=" + directory_.string(), fmt::format("ROLLCALL_SIZE={}", kAllRanks)}, "ROLLCALL_RANK");
     expect_success();
     EXPECT_TRUE(fs::is_empty(directory_));
 }

@@ -32,7 +32,7 @@ if(DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
   set(unity "")
 endif()
 set(all_unity ${unity} unit_tests model_tests transport_tests test_ranks test_ranks_optimised process_tests bench_test launcher_test
-              in_process_test cluster_tests)
+              in_process_test cluster_tests process_harness)
 list(JOIN all_unity ", " names)
 set(ROLLCALL_UNITY "${unity}" CACHE STRING "Targets of which several sources are compiled at a time (quicker builds from nothing), \
 or ON for all: ${names}")

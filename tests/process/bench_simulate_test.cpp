@@ -158,7 +158,7 @@ TEST_F(BenchCommand, SimulationIsDeterministicForASeed) {
         ++both_ways;
         EXPECT_LT(seconds, took.at(name.substr(0, end))) << "late ranks keep nobody";
     }
-    EXPECT_EQ(both_ways, 5u) << "linear, binomial, pipelined, scatter_allgather, circulant";
+    EXPECT_EQ(both_ways, 6u) << "linear, binomial, pipelined, binary, scatter_allgather, circulant";
     EXPECT_EQ(lines_of(first.out).size(), 2 * (names_of("broadcast").size() + both_ways));
     EXPECT_TRUE(oracle);
     // The oracle of a reduce combines pieces that have come.

@@ -9,6 +9,11 @@ if(CPACK_GENERATOR STREQUAL "DEB")
     execute_process(COMMAND gzip -9 --no-name ${pages} COMMAND_ERROR_IS_FATAL ANY)
   endif()
   set(documents "${share}/doc/${CPACK_PACKAGE_NAME}")
-  file(RENAME "${documents}/LICENSE" "${documents}/copyright")
-  file(CREATE_LINK copyright "${documents}/LICENSE" SYMBOLIC)  # README.md names it
+  if(EXISTS "${documents}/LICENSE")
+    file(RENAME "${documents}/LICENSE" "${documents}/copyright")
+    file(CREATE_LINK copyright "${documents}/LICENSE" SYMBOLIC)  # README.md names it
+  else()  # the user has another directory for documents
+    file(MAKE_DIRECTORY "${documents}")
+    file(COPY_FILE "${CPACK_RESOURCE_FILE_LICENSE}" "${documents}/copyright")
+  endif()
 endif()

@@ -46,8 +46,9 @@ transport::TransportOptions transport_options(const Settings& settings, const bo
 
 // The interfaces over which the hosts ask each other whether they still answer. Of the RDMA ports, the data goes over the fastest, and an
 // answer that comes over another one says nothing about it.
-std::vector<Interface> watched_interfaces(const transport::TransportOptions& options) {
+std::vector<Interface> watched_interfaces(const transport::TransportOptions& options, bool over_tcp) {
     std::vector<Interface> watched = options.interfaces;
+    if (over_tcp) std::erase_if(watched, [](const Interface& each) { return each.rdma; });
     std::uint64_t fastest = 0;
     for (const Interface& each : watched)
         if (each.rdma) fastest = std::max(fastest, each.speed_megabits);
@@ -107,10 +108,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     const transport::TransportOptions options = transport_options(settings_, place());
     make_transport(options);
     if (place().hosts > 1 && settings_.silence > 0) {
-        lifelines_ = std::make_unique<Lifelines>(settings_.silence, watched_interfaces(options));
+        lifelines_ = std::make_unique<Lifelines>(settings_.silence, watched_interfaces(options, transport().uses_tcp()));
         if (lifelines_->address().empty() && place().rank == 0)
-            log_message(LogLevel::info,
-                        "links to other hosts are not watched, because the network that carries the data has no IP address");
+            log_message(LogLevel::info, "links to other hosts are not watched, because no network that carries data has an IP address for it");
     }
     engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options(algorithm_name, find_part_alone));
     const TestClock wrong_clock = test_clock(place().rank, place().size);

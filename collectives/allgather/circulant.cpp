@@ -40,8 +40,9 @@ std::uint64_t count_pieces(const Operation& op) {
     if (const std::uint64_t segment = op.arguments().segment_bytes) return segment_count(longest, segment);
     const auto of = [](Nanoseconds time) { return static_cast<std::uint64_t>(std::max<Nanoseconds>(time, 1)); };
     const std::uint64_t steps = static_cast<std::uint64_t>(std::bit_width(n - 1)) - 1, excess = (longest - all / n) >> 10;
-    const std::uint64_t square = steps * excess * of(op.costs().network_mebibyte) / (of(op.costs().network_latency) << 10);
-    return std::max<std::uint64_t>(static_cast<std::uint64_t>(std::sqrt(static_cast<double>(square))), 1);
+    const double square = static_cast<double>(steps) * static_cast<double>(excess) * static_cast<double>(of(op.costs().network_mebibyte)) /
+                          (static_cast<double>(of(op.costs().network_latency)) * 1024);
+    return static_cast<std::uint64_t>(std::clamp(std::sqrt(square), 1.0, static_cast<double>(std::max<std::uint64_t>(longest, 1))));
 }
 
 // Where the pieces of a message are in the data of this rank. Pieces that stand side by side are one range.

@@ -57,7 +57,7 @@ Task collect_before_caller(Operation& op, const Way& way) {
         for (std::uint64_t number = 0; number < pieces.count(); ++number)
             brought.incoming[child].push_back(op.receive(way.children[child], pieces.of(brought.elements[child], number), number));
     }
-    // What two children bring is combined before the caller comes. Once it has come, each complete piece is passed on at once.
+    // What two children bring is combined before the caller comes. When it comes, the pieces that are complete are passed on.
     std::uint64_t combined = 0;
     if (way.children.size() == kMostChildren)
         for (; combined < pieces.count() && !op.has_arrived(); ++combined) co_await combine_children(op, way, brought, combined);

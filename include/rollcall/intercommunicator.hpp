@@ -261,7 +261,7 @@ class ROLLCALL_EXPORT Intercommunicator {
 
     /// \{
     /// Combines the elements of the other group at the root, in any order that the function allows. In the other group `data` has the
-    /// elements that this rank brings. At the root `data` is where the result goes, with as many elements. `function` is an operator or function as in
+    /// elements that this rank brings. At the root `data` is where the result goes, with as many elements. `function` is as in
     /// Communicator::reduce(). All ranks give elements of the same type, including those that take no part.
     template <Readable D>
     void reduce(D&& data, const auto& function, IntergroupRoot root, const CollectiveOptions& options = {}) const {
@@ -278,8 +278,8 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \}
 
     /// \{
-    /// Combines the elements of each group, as reduce() does, and gives the result to all ranks of the other group. All ranks of both groups
-    /// bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}. They may be the same.
+    /// Combines the elements of each group, as reduce() does, and gives the result to all ranks of the other group. All ranks of both
+    /// groups bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}. They may be the same.
     template <Readable C, detail::WritableResultOf<C> D>
     void allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
         call(detail::reduced(contribution, result, function), options);

@@ -1,4 +1,4 @@
-# Configures the library in three ways, without building it: as README.md says but without a preset, with what a user may give, and inside
+# Configures the library in four ways, without building it: as README.md says but without a preset, with what a user may give, and inside
 # another project. Checks what CMake has taken. With an spdlog that has a fmt of its own, CMake must end with a sentence.
 file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}/outside")
@@ -12,6 +12,7 @@ function(configure source build)
       "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${PREFIXES}" ${ARGN}
     OUTPUT_VARIABLE out ERROR_VARIABLE out RESULT_VARIABLE code)
   set(out "${out}" PARENT_SCOPE)
+  set(code "${code}" PARENT_SCOPE)
   if(NOT code EQUAL 0 AND NOT build STREQUAL "refused")
     message(FATAL_ERROR "${build}: CMake ended with ${code}:\n${out}")
   endif()
@@ -81,7 +82,7 @@ endif()
 file(WRITE "${SCRATCH}/spdlog/spdlogConfig.cmake" "set(SPDLOG_FMT_EXTERNAL OFF)\nset(SPDLOG_FMT_EXTERNAL_HO OFF)\n")
 file(WRITE "${SCRATCH}/spdlog/spdlogConfigVersion.cmake" "set(PACKAGE_VERSION 1.10)\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n")
 configure("${SOURCE}" refused ${library} "-Dspdlog_DIR=${SCRATCH}/spdlog")
-if(NOT out MATCHES "This spdlog has a copy of fmt inside")
+if(code EQUAL 0 OR NOT out MATCHES "This spdlog has a copy of fmt inside")
   message(FATAL_ERROR "an spdlog with a fmt of its own is not refused:\n${out}")
 endif()
 file(REMOVE_RECURSE "${SCRATCH}")

@@ -23,16 +23,19 @@ endfunction()
 file(REMOVE_RECURSE "${SCRATCH}")
 file(MAKE_DIRECTORY "${SCRATCH}")
 set(given -G "${GENERATOR}" "-DCMAKE_C_COMPILER=${C}")
-succeed("${CMAKE_COMMAND}" ${given} -S "${SOURCE}" -B build "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${PREFIXES}"
+# Not as an argument, because a list would become several arguments.
+set(prefix "${SCRATCH}/installed")
+list(JOIN PREFIXES ":" prefixes)
+set(ENV{CMAKE_PREFIX_PATH} "${prefix}:${prefixes}:$ENV{CMAKE_PREFIX_PATH}")
+succeed("${CMAKE_COMMAND}" ${given} -S "${SOURCE}" -B build "-DCMAKE_CXX_COMPILER=${CXX}"
         -DCMAKE_INSTALL_LIBDIR=${LIBDIR} -DBUILD_SHARED_LIBS=OFF -DROLLCALL_BUILD_COMMAND=OFF -DROLLCALL_BUILD_TESTS=OFF -DROLLCALL_BUILD_EXAMPLES=OFF)
 file(COPY_FILE "${LIBRARY}" "${SCRATCH}/build/librollcall.a")
-set(prefix "${SCRATCH}/installed")
 succeed("${CMAKE_COMMAND}" --install build --prefix "${prefix}")
 
 file(COPY_FILE "${SOURCE}/tests/consumer/consumer.c" "${SCRATCH}/consumer.c")
 file(WRITE "${SCRATCH}/CMakeLists.txt" "cmake_minimum_required(VERSION 3.20)\nproject(Consumer LANGUAGES C)\n"
      "find_package(Rollcall REQUIRED)\nadd_executable(consumer consumer.c)\ntarget_link_libraries(consumer PRIVATE Rollcall::c)\n")
-succeed("${CMAKE_COMMAND}" ${given} -S . -B cmake "-DCMAKE_PREFIX_PATH=${prefix};${PREFIXES}")
+succeed("${CMAKE_COMMAND}" ${given} -S . -B cmake)
 succeed("${CMAKE_COMMAND}" --build cmake)
 expect_one_rank("${SCRATCH}/cmake/consumer")
 
@@ -43,7 +46,7 @@ expect_one_rank("${SCRATCH}/plain")
 # A fmt whose functions have other names.
 file(WRITE "${SCRATCH}/fmt/fmt-config.cmake" "")
 file(WRITE "${SCRATCH}/fmt/fmt-config-version.cmake" "set(PACKAGE_VERSION 1234.5)\nset(PACKAGE_VERSION_COMPATIBLE TRUE)\n")
-run("${CMAKE_COMMAND}" ${given} -S . -B refused "-DCMAKE_PREFIX_PATH=${prefix};${PREFIXES}" "-Dfmt_DIR=${SCRATCH}/fmt")
+run("${CMAKE_COMMAND}" ${given} -S . -B refused "-Dfmt_DIR=${SCRATCH}/fmt")
 string(REGEX REPLACE "[ \n]+" " " out "${out}")
 if(code STREQUAL "0" OR NOT out MATCHES "the static librollcall was built with fmt [0-9]+, and fmt 1234.5 is found")
   message(FATAL_ERROR "with another fmt, CMake ended with ${code} and said\n${out}")

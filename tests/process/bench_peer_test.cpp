@@ -22,14 +22,15 @@ class BenchPeers : public BenchCommand {
   protected:
     void SetUp() override {
         BenchCommand::SetUp();
-        for (const auto& [peer, launcher] : {std::pair("openmpi", "mpirun.openmpi"), std::pair("mpich", "mpiexec.hydra")})
+        for (const auto& [peer, launcher] : {std::pair("openmpi", ROLLCALL_MPIRUN_OPENMPI), std::pair("mpich", ROLLCALL_MPIRUN_MPICH)})
             if (std::filesystem::exists(program("collective", peer)) &&
                 std::system(("command -v " + std::string(launcher) + " >/dev/null").c_str()) == 0)
                 peers_.emplace_back(peer);
         // Otherwise Open MPI also loads libraries of networks that are not here. It takes longer than the rest of its start.
         ::setenv("OMPI_MCA_pml", "ob1", 0);
         if (peers_.empty())
-            GTEST_SKIP() << "no MPI library to compare with was there when the peers were built (libopenmpi-dev, libmpich-dev)";
+            GTEST_SKIP() << "no MPI library to compare with was there when the peers were built (libopenmpi-dev, libmpich-dev), or its "
+                            "launcher is not in PATH";
     }
 
     static std::string program(const std::string& name, const std::string& peer) {
@@ -37,9 +38,9 @@ class BenchPeers : public BenchCommand {
     }
     /// Starts so many ranks, as the benchmark does where they share processors.
     static std::string launch(const std::string& peer, int ranks) {
-        if (peer == "openmpi") return fmt::format("mpirun.openmpi --allow-run-as-root --oversubscribe -n {} ", ranks);
+        if (peer == "openmpi") return fmt::format(ROLLCALL_MPIRUN_OPENMPI " --allow-run-as-root --oversubscribe -n {} ", ranks);
         const auto yield = std::filesystem::path(ROLLCALL_COMMAND).parent_path() / "peers" / "librollcall-peer-yield.so";
-        return fmt::format("mpiexec.hydra -n {} -genv LD_PRELOAD {} -genv ROLLCALL_PEER_YIELD yes ", ranks, yield.string());
+        return fmt::format(ROLLCALL_MPIRUN_MPICH " -n {} -genv LD_PRELOAD {} -genv ROLLCALL_PEER_YIELD yes ", ranks, yield.string());
     }
     std::string option() const {
         std::string names;

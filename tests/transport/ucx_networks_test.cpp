@@ -108,6 +108,7 @@ TEST(UcxDirect, TransfersKeepTheirBuffersUntilTheyEnd) {
 // UCX does not get short data, so that it can be given up.
 TEST(UcxDirect, IsNotTheWayOfShortData) {
     const auto way = std::ranges::find(ways(), "ucx_tcp_direct", &Way::name);
+    ASSERT_NE(way, ways().end());
     World world(*way, 2);
     const auto short_one = pattern(8000, 1);
     Told sent;

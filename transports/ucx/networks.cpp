@@ -48,7 +48,8 @@ Networks networks_in(std::string_view resources, bool takes_rc) {
         };
         rdma |= is_one_of(kRdma);
         rc |= transport.starts_with(kRc);
-        ud |= transport.starts_with(kUd);
+        // An auxiliary ("a"), which UCX_TLS=rc brings, only helps to connect. No data goes over it.
+        ud |= transport.starts_with(kUd) && line.find(" flags a") == std::string_view::npos;
         tcp |= transport.starts_with("tcp/");
         others |= is_one_of(kOthers);
     }

@@ -153,7 +153,7 @@ TEST_P(TraeffTables, PenaltyOfAGivenRoot) {
 INSTANTIATE_TEST_SUITE_P(Distributions, TraeffTables, testing::ValuesIn(bench::kSizeDistributions),
                          [](const auto& info) { return std::string(bench::name(info.param)); });
 
-#ifndef __SANITIZE_ADDRESS__  // n^3 steps, so each row is a test of its own; there are tests of fewer ranks for sanitizers
+#ifndef __SANITIZE_ADDRESS__  // n^3 steps; there are tests of fewer ranks for sanitizers
 // The given root takes half a second for each row. So each test takes one of its six rows, and the seed says which. A best root takes more
 // than a second. A usual run takes those of Table 1 where a better tree is known, and every fourth other. ROLLCALL_TEST_ALL_ROWS=1, when
 // the tests are listed and run: all of the three tables.
@@ -186,7 +186,7 @@ struct TraeffTrees {
 
 struct TraeffOptimalTrees : testing::TestWithParam<int> {};
 TEST_P(TraeffOptimalTrees, WithTheGivenRoot) {
-    const int chosen = static_cast<int>(seeded_random()() % kRowsEach);
+    static const int chosen = static_cast<int>(seeded_random()() % kRowsEach);  // in the first of these tests
     for (int i = 0; i < kRowsEach; ++i) {
         // The next test takes the next one of its rows, so that they differ in their distributions.
         if (!all_rows() && i != (chosen + GetParam()) % kRowsEach) continue;

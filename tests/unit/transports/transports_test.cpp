@@ -119,6 +119,7 @@ TEST(UcxTransport, HasTheNetworksThatItsContextNames) {
     const std::string rc = with("--", "rc_verbs/bnxt_re0:1"), ud = with("--", "ud_verbs/bnxt_re0:1"), dc = with("--", "dc_mlx5/mlx5_0:1");
     EXPECT_TRUE(ucx::networks_in(rc + ud, true).move_memory);
     EXPECT_FALSE(ucx::networks_in(rc + ud, false).move_memory);
+    EXPECT_TRUE(ucx::networks_in(rc + with("a-", "ud_verbs/bnxt_re0:1"), false).move_memory) << "UCX_TLS=rc";
     EXPECT_TRUE(ucx::networks_in(rc, false).move_memory) << "it has nothing else";
     EXPECT_TRUE(ucx::networks_in(rc + ud + dc, false).move_memory);
 }

@@ -110,7 +110,8 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     if (place().hosts > 1 && settings_.silence > 0) {
         lifelines_ = std::make_unique<Lifelines>(settings_.silence, watched_interfaces(options, transport().uses_tcp()));
         if (lifelines_->address().empty() && place().rank == 0)
-            log_message(LogLevel::info, "links to other hosts are not watched, because no network that carries data has an IP address for it");
+            log_message(LogLevel::info,
+                        "links to other hosts are not watched, because no network that carries data has an IP address for it");
     }
     engine_ = std::make_unique<Engine>(transport(), machine_, arena_, engine_options(algorithm_name, find_part_alone));
     const TestClock wrong_clock = test_clock(place().rank, place().size);

@@ -138,7 +138,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     if (node_) node_->set_prefers_single_copy(prefers_single_copy);
     if (single_copy_ && prefers_single_copy) single_copy_->meet(met.memories);
     make_world(two_jobs);
-    make_lane(policy_of(settings_, crowded, met.woken_by_kernel));
+    IdlePolicy policy = policy_of(settings_, crowded, met.woken_by_kernel);
+    policy.waits_for_parts = !all_share_memory_;
+    make_lane(policy);
 }
 
 Engine::Options Process::engine_options(AlgorithmName algorithm_name, FindPartAlone find_part_alone) const {
@@ -289,6 +291,7 @@ void Process::share_memory(const Met& met) {
     const int own = rank_on_node[static_cast<std::size_t>(place().rank)];
     node_ = std::make_unique<node::NodeMemory>(shared, own, std::move(rank_on_node), engine_->landing());
     engine_->set_node(node_.get());
+    all_share_memory_ = regions.size() == handles.size();
     node_memory_in_words_ = fmt::format("shared by {} ranks", regions.size());
     if (!single_copy_) return;
     for (std::size_t rank = 0; rank < met.memories.size(); ++rank)

@@ -216,6 +216,7 @@ class Process : public std::enable_shared_from_this<Process> {
     std::unique_ptr<node::Segment> segment_;
     std::unique_ptr<node::NodeMemory> node_;                                     ///< Null: no memory is shared.
     std::string node_memory_in_words_ = "none, because there is no other rank";  ///< For the log.
+    bool all_share_memory_ = false;                                              ///< Whether all ranks of the job share node memory.
     std::string single_copy_in_words_ = "no other rank on this host";            ///< For the log.
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;

@@ -44,6 +44,8 @@ struct IdlePolicy {
     Nanoseconds spin = 100'000;      ///< How long a waiting caller polls before it sleeps.
     Nanoseconds tick = 500'000;      ///< Interval between looks of the background thread.
     Nanoseconds quiet = 2'000'000;   ///< Silence after which the background thread arms the descriptor and parks.
+    /// Whether the messages of some ranks come over a network, so that it pays to wait for the parts that they begin here.
+    bool waits_for_parts = true;
 };
 
 /// Counters of a lane. Any thread may read them at any time.

@@ -29,7 +29,8 @@ constexpr Nanoseconds kTicksOfLongInterval = 8;
 // tick.
 constexpr unsigned kLooksAgain = 256;
 // A part that a message has begun before its caller is mostly followed by others. So for this long the thread does not wait for silence
-// before it sleeps: it would let the first message of the next part wait for a tick.
+// before it sleeps: it would let the first message of the next part wait for a tick. Where all ranks share node memory, it waits for
+// silence: there calls take some microseconds, and to wake the thread takes longer.
 constexpr Nanoseconds kPartsFollow = 1000 * kMillisecond;
 // Where no background thread watches the notices, the driving thread looks at them at this interval.
 constexpr Nanoseconds kNoticeInterval = kMillisecond;
@@ -219,7 +220,7 @@ void Lane::background() {
                 break;
             } else if (policy_.yield) {
                 // A rank that computes would keep the core for a slice of time. A thread that sleeps gets the core when a message comes.
-                if (engine_.deputies_under_way() > 0) break;
+                if (policy_.waits_for_parts && engine_.deputies_under_way() > 0) break;
                 sched_yield();
             }
         }
@@ -232,7 +233,7 @@ void Lane::background() {
         last_polls = polls_.load(std::memory_order_relaxed);
         // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
         if (const std::uint64_t begun = engine_.begun_before_callers(); std::exchange(parts, begun) != begun) last_part = now;
-        const bool is_waited_for = engine_.deputies_under_way() > 0 || now - last_part < kPartsFollow;
+        const bool is_waited_for = engine_.deputies_under_way() > 0 || (policy_.waits_for_parts && now - last_part < kPartsFollow);
         if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet)) {
             if (park()) {
                 state = parked;

@@ -13,9 +13,9 @@ namespace rollcall::bench {
 
 /// Writes raw samples as CSV: a heading, then one line for each call and rank. A line contains the identity of the cell, the root, the
 /// model, the landing (empty: there is one only), the distribution of sizes and the groups (empty: none), the message time, the iteration,
-/// the rank, the requested delay, the arrival, the exit, the first data taken and the predicted arrival (empty: never). Times are in nanoseconds.
-/// Except for the delay, they count from the common start of the call, so that a reader needs no clock. Lines of different cells may be
-/// mixed, in the order in which they were measured.
+/// the rank, the requested delay, the arrival, the exit, the first data taken and the predicted arrival (empty: never). Times are in
+/// nanoseconds. Except for the delay, they count from the common start of the call, so that a reader needs no clock. Lines of different
+/// cells may be mixed, in the order in which they were measured.
 class RawWriter {
   public:
     /// Creates or replaces the file. Throws Error{invalid_argument} with the system's reason if that fails.

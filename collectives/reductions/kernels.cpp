@@ -1,6 +1,7 @@
 // Loops over elements. They are compiled once for each kind of processor, and chosen at run time. Functions of the standard library must
 // not be instantiated in the part that is compiled repeatedly: the linker keeps one copy, which may be for the wrong processor. Products of
-// 8 and 64 bits are plain loops, because Highway does not have them on all processors. located_kernels.cpp has minima and maxima with a location.
+// 8 and 64 bits are plain loops, because Highway does not have them on all processors. located_kernels.cpp has minima and maxima with a
+// location.
 //
 // Every processor computes the same bits, but for the sign and the payload of a NaN that an arithmetic operator gives. Minima are
 // comparisons, so that NaNs and zeros are treated alike in all lanes and in any order. No operations are fused (-ffp-contract=off). Halves

@@ -279,7 +279,7 @@ class ROLLCALL_EXPORT Intercommunicator {
 
     /// \{
     /// Combines the elements of each group, as reduce() does, and gives the result to all ranks of the other group. All ranks of both
-    /// groups bring the same number of elements, and `result` has as many as `contribution`, else Error{invalid_argument}. They may be the same.
+    /// groups bring the same number of elements, and `result` has as many, else Error{invalid_argument}. Both buffers may be the same.
     template <Readable C, detail::WritableResultOf<C> D>
     void allreduce(C&& contribution, D&& result, const auto& function, const CollectiveOptions& options = {}) const {
         call(detail::reduced(contribution, result, function), options);

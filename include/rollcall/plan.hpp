@@ -73,8 +73,8 @@ struct CallRecord {
 /// decide once, when all other ranks have predicted (the reduces and allreduces by a schedule, and the sorted trees), may use the first one
 /// only.
 ///
-/// Choice: `auto` chooses as for a call, except for long blocks of a scatter or gather between ranks that do not share memory. There it takes
-/// an algorithm that serves those ranks first that have arrived (with ROLLCALL_DECOUPLE=no, a call does, too).
+/// Choice: `auto` chooses as for a call, except for long blocks of a scatter or gather between ranks that do not share memory. There it
+/// takes an algorithm that serves those ranks first that have arrived (with ROLLCALL_DECOUPLE=no, a call does, too).
 ///
 /// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronizes the
 /// clocks of its ranks, which takes about 30 ms for each doubling of the hosts, unless Job::synchronize_clocks() was called before.

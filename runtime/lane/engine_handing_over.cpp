@@ -8,8 +8,8 @@
 // The board is not asked whether a receiver has arrived. It knows only the ranks that announce themselves to this one. A receiver that has
 // not arrived may take the data early, and one that has arrived may be busy with other ranks. The measured waits contain all of this.
 //
-// Example: the root of a chain sends 1 MiB once. At 100 Gbit/s it would wait for 84 us and the latency, and a copy takes 84 us: it leaves. At
-// 200 Gbit/s it would wait for 42 us and the latency: it stays.
+// Example: the root of a chain sends 1 MiB once. At 100 Gbit/s it would wait for 84 us and the latency, and a copy takes 84 us: it leaves.
+// At 200 Gbit/s it would wait for 42 us and the latency: it stays.
 #include <algorithm>
 #include <utility>
 

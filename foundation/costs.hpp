@@ -13,10 +13,11 @@ namespace rollcall::inline foundation {
 
 /// Times in nanoseconds. A job has one set of them, that of rank 0, so that all ranks choose alike.
 ///
-/// The built-in values are those of a network of 10 Gbit/s, and of this project's machine for the ranks of one host. Choices depend on
-/// quotients only. On the network, a message costs as much as 16 KiB of its bytes and keeps its sender busy for a tenth of its latency: the
-/// break-even sizes that follow are those that were measured on 16 emulated hosts (docs/performance), whose processors are busy. Idle hosts
-/// have shorter latencies.
+/// The built-in values are those of a network of 10 Gbit/s, and of a host whose ranks compute, too. Choices depend on quotients only. On the
+/// network, a message costs as much as 16 KiB of its bytes and keeps its sender busy for a tenth of its latency: the break-even sizes that
+/// follow are those that were measured on 16 emulated hosts (docs/performance), whose processors are busy. Idle hosts have shorter
+/// latencies: between two ranks that do nothing else, `rollcall tune` measures about a fifth of node_latency. With that value, reductions
+/// between two groups on several nodes take trees of messages instead of two levels.
 struct Costs {
     Nanoseconds network_latency = 13'107;    ///< A message of 8 bytes between two hosts, from the call that sends it to its arrival.
     Nanoseconds network_gap = 1'310;         ///< How long such a message keeps its sender from sending another one.

@@ -22,7 +22,8 @@ namespace {
 // How long the background thread polls after something has moved, because a large message comes in pieces.
 constexpr Nanoseconds kLinger = 50'000;
 // A look takes the core from a caller for up to 40 us. So where this many looks in a row found that callers poll, every second interval is
-// this many ticks long. The other intervals stay short: they show whether callers still poll.
+// this many ticks long. The other intervals stay short: they show whether callers still poll. A job begins in that state, because most
+// programs begin with calls.
 constexpr unsigned kIdleLooks = 8;
 constexpr Nanoseconds kTicksOfLongInterval = 8;
 // Where the transport refuses to arm, there is work, mostly. So many looks follow at once. If they find nothing, the next one waits for a
@@ -149,7 +150,7 @@ void Lane::background() {
     std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
     Nanoseconds last_event = monotonic_now(), last_part = last_event - kPartsFollow;
     std::uint64_t parts = 0;
-    unsigned idle_looks = 0;
+    unsigned idle_looks = kIdleLooks + 1;
     enum { looking, looking_again, parked, dormant } state = looking;
     // So many times in a row, without finding anything: the transport may also refuse to arm while it waits for something itself.
     unsigned looked_again = 0;

@@ -44,13 +44,12 @@ class Expected {
 }  // namespace
 
 Communicator::Implementation::Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group,
-                                             int rank, std::uint64_t its_first_slot, const ChosenAlgorithms& its_algorithms,
+                                             int rank, runtime::Slots slots, const ChosenAlgorithms& its_algorithms,
                                              std::shared_ptr<runtime::CommonClock> its_clock)
     : process(std::move(its_process)),
-      first_slot(its_first_slot),
       algorithms(its_algorithms),
       clock(std::move(its_clock)),
-      owned_state(std::make_unique<runtime::CommunicatorState>(std::move(group), rank)),
+      owned_state(std::make_unique<runtime::CommunicatorState>(std::move(group), rank, std::move(slots))),
       state(*owned_state),
       shares_boards(process->share_boards(*state.group)),
       shares_node(process->share_node(*state.group)),
@@ -79,10 +78,11 @@ Communicator::Implementation::Extent Communicator::Implementation::extent_of_gro
 }
 
 Communicator::Implementation::~Implementation() {
-    if (process->forked()) return;
+    if (process->forked()) {
+        static_cast<void>(owned_state.release());  // it belongs to the engine, which is the parent's
+        return;
+    }
     process->lane().as_owner([&](runtime::Engine& engine) { engine.retire(std::move(owned_state)); });
-    // Other ranks may still write to these slots. The next user of the slots asks again for what they overwrite.
-    if (first_slot != runtime::kNoSlots) process->slots().give_back(first_slot);
 }
 
 void Communicator::Implementation::refuse_rank(int rank, const char* operation, const char* role) const {
@@ -302,15 +302,9 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         return choices[static_cast<std::size_t>(left)].key < choices[static_cast<std::size_t>(right)].key;
     });
 
-    struct Slots {  // given back unless a communicator takes them over
-        runtime::SlotAllocator& all;
-        std::uint64_t first;
-        ~Slots() {
-            if (first != runtime::kNoSlots) all.give_back(first);
-        }
-    } own{process->slots(), runtime::kNoSlots};
-    if (color != kNoColor) own.first = own.all.take(members.size());
-    const auto first_slots = exchange(own.first, kind);
+    runtime::Slots slots;
+    if (color != kNoColor) slots = process->take_slots(members.size());
+    const auto first_slots = exchange(slots.first(), kind);
     if (color == kNoColor) return {};
 
     auto group = std::make_shared<runtime::Group>();
@@ -326,9 +320,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
         if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
     }
     process->complete(*group);
-    auto made = std::make_shared<Implementation>(process, std::move(group), rank, own.first, algorithms, clock);
-    own.first = runtime::kNoSlots;
-    return made;
+    return std::make_shared<Implementation>(process, std::move(group), rank, std::move(slots), algorithms, clock);
 }
 
 Communicator Communicator::split(int color, int key) const {

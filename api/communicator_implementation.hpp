@@ -40,7 +40,7 @@ Timeout checked_timeout(Timeout timeout);
 
 struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_this<Communicator::Implementation> {
     Implementation(std::shared_ptr<runtime::Process> its_process, std::shared_ptr<const runtime::Group> group, int rank,
-                   std::uint64_t first_slot, const ChosenAlgorithms& algorithms, std::shared_ptr<runtime::CommonClock> clock);
+                   runtime::Slots slots, const ChosenAlgorithms& algorithms, std::shared_ptr<runtime::CommonClock> clock);
     ~Implementation();
 
     /// How a collective operation of this size is carried out.
@@ -170,7 +170,6 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     void make_common(CallRecord& record) const;
 
     std::shared_ptr<runtime::Process> process;
-    std::uint64_t first_slot;
     ChosenAlgorithms algorithms;
     mutable std::shared_ptr<runtime::CommonClock> clock;  ///< Belongs to the thread that makes collective calls.
     std::unique_ptr<runtime::CommunicatorState> owned_state;

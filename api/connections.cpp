@@ -265,7 +265,7 @@ Intercommunicator Intercommunicator::join(const Communicator& communicator, bool
             error.failed_rank());
     }
     process.add_connection(*connection);
-    Communicator both(std::make_shared<Communicator::Implementation>(connection, connection->world(), rank, runtime::kNoSlots,
+    Communicator both(std::make_shared<Communicator::Implementation>(connection, connection->world(), rank, runtime::Slots(),
                                                                      own.algorithms, connection->clock()));
     return of(std::move(both), std::move(local), in_first, listens);
 }

@@ -174,7 +174,7 @@ void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bo
     start_log(settings.log);
     process = std::shared_ptr<runtime::Process>(
         new runtime::Process(start(), std::move(settings), &collectives::algorithm_name, &collectives::part_alone), &release_process);
-    world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::kNoSlots,
+    world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::Slots(),
                                                                         algorithms, process->clock()));
     tell_job_of_uncaught(*process);
     shared = std::make_shared<Shared>(Shared{process, world});

@@ -78,21 +78,6 @@ std::uint64_t slots_of(const Settings& settings, int size) {
     return std::max(kLeastSlots, kCommunicatorsWithSlots * (ranks - others) + kMoreForManyRanks * others);
 }
 
-std::uint64_t SlotAllocator::take(std::uint64_t count) {
-    const std::lock_guard lock(mutex_);
-    std::uint64_t first = 0;
-    auto before = taken_.begin();
-    for (; before != taken_.end() && before->first < first + count; ++before) first = before->first + before->count;
-    if (first + count > slots_) return kNoSlots;
-    taken_.insert(before, Range{first, count});
-    return first;
-}
-
-void SlotAllocator::give_back(std::uint64_t first) {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(taken_, [&](const Range& range) { return range.first == first; });
-}
-
 Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings settings, AlgorithmName algorithm_name,
                  FindPartAlone find_part_alone, std::optional<TwoJobs> two_jobs)
     : own_(two_jobs ? two_jobs->own : nullptr),
@@ -232,8 +217,17 @@ void Process::make_world(const std::optional<TwoJobs>& two_jobs) {
     world->size = place().size;
     if (two_jobs) world->first_group = two_jobs->in_first;
     complete(*world);
-    slots_.take(static_cast<std::uint64_t>(place().size));
+    slots_of_world_ = slots_.take(static_cast<std::uint64_t>(place().size), [](std::uint64_t, std::uint64_t) { return false; });
     world_ = world;
+}
+
+Slots Process::take_slots(std::uint64_t count) {
+    Slots slots;
+    // Communicators leave their slots while their thread has the baton. So the baton is taken first.
+    lane_->as_owner([&](Engine&) {
+        slots = slots_.take(count, [&](std::uint64_t first, std::uint64_t its) { return node_ && node_->has_unread(first, its); });
+    });
+    return slots;
 }
 
 void Process::make_lane(const IdlePolicy& policy) {

@@ -19,6 +19,7 @@
 #include "bootstrap/gathered.hpp"
 #include "foundation/costs.hpp"
 #include "foundation/settings.hpp"
+#include "runtime/arrivals/slots.hpp"
 #include "runtime/card.hpp"
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/forks.hpp"
@@ -38,23 +39,6 @@ namespace rollcall::runtime {
 
 /// The number of arrival slots that a process has in a job of this size.
 std::uint64_t slots_of(const Settings& settings, int size);
-
-/// Allocates ranges of a board's arrival slots to communicators. Any thread may call it.
-class SlotAllocator {
-  public:
-    explicit SlotAllocator(std::uint64_t slots) : slots_(slots) {}
-    /// Returns the first of `count` consecutive free slots, or kNoSlots.
-    std::uint64_t take(std::uint64_t count);
-    void give_back(std::uint64_t first);
-
-  private:
-    struct Range {
-        std::uint64_t first, count;
-    };
-    std::mutex mutex_;
-    std::uint64_t slots_;
-    std::vector<Range> taken_;  ///< In ascending order.
-};
 
 class Process;
 
@@ -85,7 +69,8 @@ class Process : public std::enable_shared_from_this<Process> {
     transport::Transport& transport() { return *transports_.front(); }
     Engine& engine() { return *engine_; }
     Lane& lane() { return *lane_; }
-    SlotAllocator& slots() { return slots_; }
+    /// Slots for one of its communicators; empty if there are none.
+    Slots take_slots(std::uint64_t count);
     /// Job time: the clock of rank 0, once the ranks have synchronised with it.
     const std::shared_ptr<CommonClock>& clock() const { return clock_; }
     /// The host of each rank of the job, as a number. Ranks with the same number share a clock.
@@ -207,6 +192,7 @@ class Process : public std::enable_shared_from_this<Process> {
     Costs costs_;  ///< Those that rank 0 has read, on all ranks.
     std::unique_ptr<bootstrap::Bootstrap> bootstrap_;
     SlotAllocator slots_;
+    Slots slots_of_world_;
     std::vector<std::unique_ptr<transport::Transport>> transports_;
     transport::SingleCopy* single_copy_ = nullptr;  ///< The first transport, if it is a SingleCopy, or null.
     transport::RealMachine machine_;

@@ -14,6 +14,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "runtime/arrivals/slots.hpp"
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/group/call.hpp"
 #include "runtime/group/group.hpp"
@@ -26,10 +27,12 @@ class Operation;
 /// One rank's side of a communicator. `next_sequence` belongs to the thread that calls operations (one at a time for each communicator).
 /// All members below it belong to the owner of the lane.
 struct CommunicatorState {
-    CommunicatorState(std::shared_ptr<const Group> its_group, int its_rank) : group(std::move(its_group)), rank(its_rank) {}
+    CommunicatorState(std::shared_ptr<const Group> its_group, int its_rank, Slots its_slots = {})
+        : group(std::move(its_group)), rank(its_rank), slots(std::move(its_slots)) {}
 
     std::shared_ptr<const Group> group;
     int rank;
+    const Slots slots;  ///< Those of this rank. The communicator of all ranks has none of its own.
     std::atomic<std::uint64_t> next_sequence{1};
 
     std::uint64_t begun = 0;        ///< Highest sequence number begun here.

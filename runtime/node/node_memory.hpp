@@ -5,6 +5,7 @@
 /// when it comes. No message is handled, and a reader waits only for the publisher.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -110,6 +111,13 @@ class NodeMemory {
             return readers_of(state) > 0 && generation_of(state) == generation;
         }
     };
+    /// Whether something that this rank has published in the entries of these slots has readers left.
+    bool has_unread(std::uint64_t first_slot, std::uint64_t slots) const noexcept {
+        const std::uint64_t end = std::min<std::uint64_t>(claims_.size(), (first_slot + slots) * kEntriesOfSlot);
+        for (std::uint64_t entry = first_slot * kEntriesOfSlot; entry < end; ++entry)
+            if (claims_[entry].is_unread()) return true;
+        return false;
+    }
     /// The last publication in each entry of this rank's region, up to the highest entry that was used.
     const std::vector<Claim>& claims() const noexcept { return claims_; }
     /// Takes back what this rank has published in the entry, unless something else has been published in it since.

@@ -104,6 +104,8 @@ TEST(Communicators, NoticesThatAreOverwrittenByLateOnesAreToldOf) {
 }
 TEST(Communicators, LeaveNothingUnreadInTheWayOfOthers) {
     for (const int ranks : {2, 3}) expect_success(ranks, {"unread_broadcasts"});
+    expect_success(3, {"late_reader_of_a_destroyed_communicator"});
+    expect_success(4, {"publication_after_a_communicator"}, with({"ROLLCALL_NODE_RANKS=3"}));
 }
 TEST(Communicators, OutliveTheirJobWithoutHarm) { expect_success(2, {"after_the_end"}); }
 

@@ -1,6 +1,7 @@
 /// \file
 /// Scenarios of communicators, and of threads that use them.
 #include <algorithm>
+#include <optional>
 
 #include "tests/process/ranks/collectives.hpp"
 
@@ -62,6 +63,40 @@ ROLLCALL_SCENARIO(unread_broadcasts) {
             check_broadcast(next, 1000, root, static_cast<std::uint64_t>(round),
                             {.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(20)});
     }
+}
+
+// A root broadcasts, destroys the communicator, and calls on the next one, which has ranks 0 and 1 only. Rank 2 reads what was broadcast
+// after that call, so the call must not wait for rank 2.
+ROLLCALL_SCENARIO(late_reader_of_a_destroyed_communicator) {
+    const CollectiveOptions soon{.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(20)};
+    const Communicator pair = scene.world.split(scene.rank < 2 ? 0 : Communicator::kNoColor, 0);
+    std::optional<Communicator> whole = scene.world.duplicate();
+    int token = 0;
+    if (scene.rank == 2) scene.world.receive(token, 1, 1);
+    check_broadcast(*whole, 100, 0, 1, soon);
+    whole.reset();
+    if (scene.rank < 2) check_broadcast(pair.duplicate(), 8, 0, 2, soon);
+    if (scene.rank == 1) scene.world.send(token, 2, 1);
+    scene.world.barrier();
+}
+
+// Ranks 0, 1 and 2 share a node, rank 3 has another one. Rank 0 hands a long broadcast over and destroys the communicator. What goes on
+// without it publishes last on its own node, for rank 1. The next communicator, of ranks 0 and 2, must not have those entries: rank 2
+// waits for rank 1.
+ROLLCALL_SCENARIO(publication_after_a_communicator) {
+    const CollectiveOptions soon{.algorithm = {}, .segment_bytes = {}, .timeout = std::chrono::seconds(20)};
+    std::optional<Communicator> nodes = scene.world.split(scene.rank == 2 ? Communicator::kNoColor : 0, 0);
+    const Communicator pair = scene.world.split(scene.rank % 2 ? Communicator::kNoColor : 0, 0);
+    if (scene.rank != 2) check_broadcast(*nodes, 4 << 20, 0, 1, soon);
+    nodes.reset();
+    int token = 0;
+    if (scene.rank == 1) scene.world.send(token, 2, 1);
+    if (scene.rank == 0 || scene.rank == 2) {
+        const Communicator next = pair.duplicate();
+        if (scene.rank == 2) scene.world.receive(token, 1, 1);
+        check_broadcast(next, 8, 0, 2, soon);
+    }
+    scene.world.barrier();
 }
 
 // Communicators made from a list of ranks, and from the ranks of a host.

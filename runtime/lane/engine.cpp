@@ -139,6 +139,12 @@ void Engine::add(CommunicatorState& communicator) {
         if (communicator.group->rank_of(peer) >= 0) break_it(dead(peer));
     });
     if (communicator.broken) let_go_of_broken(communicator);
+    // Ranks that had made it earlier have called on it already.
+    if (early_by_call_.size() > 0)
+        early_.for_each([&](const EarlyMessage& early) {
+            if (early.key.communicator == communicator.group->id && early.key.sequence != 0)
+                begin_before_caller_if_possible(communicator, early);
+        });
 }
 
 void Engine::remove(CommunicatorState& communicator) {

@@ -234,7 +234,7 @@ class alignas(64) Engine final : public transport::Sink {
     // parts that run without their callers (Deputy)
     Deputy* make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
                         const Block* blocks, bool phantom, int source);
-    bool may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const;
+    bool begin_before_caller_if_possible(const CommunicatorState& communicator, const EarlyMessage& early);
     void begin_before_callers();
     void begin_alone(Deputy& deputy);
     /// Whether a deputy does, or has done, what this caller wants to do. If so, the caller is attached to it.

@@ -66,11 +66,14 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     }
 }
 
-bool Engine::may_begin_before_caller(const CommunicatorState& communicator, const EarlyMessage& early) const {
-    if (finalizing_ || communicator.retired || early.call.bytes == 0) return false;
+bool Engine::begin_before_caller_if_possible(const CommunicatorState& communicator, const EarlyMessage& early) {
+    if (!options_.find_part_alone || finalizing_ || communicator.retired || early.call.bytes == 0) return false;
     const PartAlone part = options_.find_part_alone(early.call, communicator.rank, *communicator.group);
     // Short blocks are not collected in advance: collecting them takes hardly any time once the caller has come.
-    return part.begins_before && (part.collected == 0 || early.stage == EarlyMessage::Stage::offered);
+    if (!part.begins_before || (part.collected > 0 && early.stage != EarlyMessage::Stage::offered)) return false;
+    early_calls_.push_back({{early.key.communicator, early.key.sequence}, early.call, early.offer.phantom, early.caller});
+    has_early_calls_ = true;
+    return true;
 }
 
 // This is not done where the message comes in, because the transport is busy at that point.

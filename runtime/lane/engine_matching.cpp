@@ -207,11 +207,7 @@ void Engine::deliver(const Incoming& message) {
     EarlyMessage& early = keep(message);
     early_.insert(early);
     early_by_call_.insert(early);
-    if (options_.find_part_alone && communicator && !operation && may_begin_before_caller(*communicator, early)) {
-        early_calls_.push_back({{key.communicator, key.sequence}, early.call, early.offer.phantom, early.caller});
-        has_early_calls_ = true;
-        return;
-    }
+    if (communicator && !operation && begin_before_caller_if_possible(*communicator, early)) return;
     if (message.offered && !land(early) && (message.header.base.flags & kTellDeferred)) {
         CollectiveHeader header = message.header;
         header.base.flags = 0;

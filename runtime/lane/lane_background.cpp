@@ -187,9 +187,11 @@ void Lane::background() {
         if (std::exchange(last_polls, polls) != polls && !(was_parked && descriptors[2].revents)) {
             last_event = monotonic_now();  // the application polls: do not disturb it
             ++idle_looks;
-            continue;
+            // Calls that end at once do no work that depends on time.
+            if (last_event < due_.load(std::memory_order_relaxed) || baton_.load(std::memory_order_relaxed)) continue;
+        } else {
+            idle_looks = 0;
         }
-        idle_looks = 0;
         move_to_application_core();
         if (!try_take(true)) {
             last_event = monotonic_now();
@@ -235,7 +237,8 @@ void Lane::background() {
         // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
         if (const std::uint64_t begun = engine_.begun_before_callers(); std::exchange(parts, begun) != begun) last_part = now;
         const bool is_waited_for = engine_.deputies_under_way() > 0 || (policy_.waits_for_parts && now - last_part < kPartsFollow);
-        if (descriptor >= 0 && (is_waited_for || now - last_event >= policy_.quiet)) {
+        const bool is_free = !followers_.load(std::memory_order_relaxed) && !is_kept_away();  // nobody waits for the baton
+        if (descriptor >= 0 && is_free && (is_waited_for || now - last_event >= policy_.quiet)) {
             if (park()) {
                 state = parked;
                 looked_again = 0;

@@ -12,13 +12,19 @@ constexpr Nanoseconds kWordsLeaveWithin = 50 * kMillisecond;
 }  // namespace
 
 void Lane::let_words_leave() {
-    as_owner([&](Engine& engine) {
-        Nanoseconds now = monotonic_now();
-        for (const Nanoseconds until = now + kWordsLeaveWithin; engine.has_words_under_way() && now < until; now = monotonic_now()) {
-            tick_if_due(now);
-            if (poll() == 0) sched_yield();
-        }
-    });
+    const Nanoseconds until = monotonic_now() + kWordsLeaveWithin;
+    for (bool over = false; !over; sched_yield())
+        as_owner([&](Engine& engine) {
+            for (;;) {
+                const Nanoseconds now = monotonic_now();
+                over = !engine.has_words_under_way() || now >= until;
+                if (over || wanted_.load(std::memory_order_relaxed)) return;
+                tick_if_due(now);
+                const unsigned happened = poll() + drain();
+                tell_of_ends();  // other threads may wait for what ends here
+                if (happened == 0) sched_yield();
+            }
+        });
 }
 
 void Lane::end() noexcept {

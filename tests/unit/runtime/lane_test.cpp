@@ -97,6 +97,21 @@ TEST(Lane, ServesPeersThoughAllCallsEndAtOnce) {
     }
 }
 
+// Nobody else would ever find that the suspicion of a peer has lasted long enough.
+TEST(Lane, DoesWhatIsDueThoughAllCallsEndAtOnce) {
+    IdlePolicy policy = with_background();
+    policy.tick = 20 * kMillisecond;
+    policy.quiet = 100'000 * kMillisecond;  // the background thread never sleeps until something is due
+    LaneUnderTest test(policy);
+    Transfer lost = EngineUnderTest::receive(1, 0);
+    test.lane.start(lost);
+    test.lane.as_owner([&](Engine&) { test.network.sink->on_peer_unreachable(1, "its cable is cut"); });
+    for (const auto end = std::chrono::steady_clock::now() + kPatience; !lost.done() && std::chrono::steady_clock::now() < end;)
+        for (int i = 0; i < 100; ++i) test.lane.run_at_once([](Engine&, unsigned) { return true; });
+    ASSERT_TRUE(lost.done());
+    EXPECT_TRUE(lost.error());
+}
+
 // --- the background thread -----------------------------------------------------------------------------------------------
 
 // It has taken over, and each of its polls brings something.

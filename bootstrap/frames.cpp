@@ -225,7 +225,9 @@ Place decode_welcome(std::span<const std::byte> body) {
     return place;
 }
 
-Blob encode_notice(const Notice& notice) { return FrameWriter(FrameType::notice).i32(notice.rank).text(notice.how).finish(); }
+Blob encode_notice(const Notice& notice) {
+    return FrameWriter(FrameType::notice).i32(notice.rank).i32(notice.ended_by).text(notice.how).finish();
+}
 
 Blob encode(const Frame& frame) {
     Blob bytes = FrameWriter(frame.type).finish();
@@ -239,6 +241,7 @@ Notice decode_notice(std::span<const std::byte> body) {
     FrameReader reader(body);
     Notice notice;
     notice.rank = reader.i32();
+    notice.ended_by = reader.i32();
     notice.how = reader.text();
     reader.end();
     return notice;

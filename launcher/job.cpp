@@ -146,7 +146,7 @@ void Job::report(const Frame& frame) {
             const int rank = reader.i32();
             // A job that was aborted has failed, even if the code it was given is 0.
             end(code == 0 ? 1 : code, fmt::format("rank {} on host {} aborted the job with code {}: {}", rank, reader.text(), code, why),
-                SIGTERM);
+                SIGTERM, rank);
             return;
         }
         case FrameType::agent_lost: host_lost(frame); return;
@@ -296,13 +296,13 @@ void Job::fail(int code, const std::string& sentence) {
     say(sentence + (living_.empty() ? "" : "; the job is ended"));
 }
 
-void Job::end(int code, const std::string& sentence, int signal) {
+void Job::end(int code, const std::string& sentence, int signal, int ended_by) {
     if (stage_ > Stage::running) return;
     const bool started = stage_ == Stage::running;
     code_ = code;
     say(sentence);
     if (!started) living_.clear();
-    command(bootstrap::encode_notice({-1, "the job is being ended: " + sentence}));
+    command(bootstrap::encode_notice({-1, "the job is being ended: " + sentence, ended_by}));
     if (signal == SIGKILL || !started) {
         kill();
     } else {

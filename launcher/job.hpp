@@ -59,7 +59,8 @@ class Job final : private Station {
     void host_lost(const Frame& frame);
     void not_all_joined();
     void fail(int code, const std::string& sentence);
-    void end(int code, const std::string& sentence, int signal);
+    /// `ended_by`: the rank that has aborted the job, or -1.
+    void end(int code, const std::string& sentence, int signal, int ended_by = -1);
     void terminate(int signal);
     void kill();
     void give_up_killing();

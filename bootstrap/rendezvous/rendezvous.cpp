@@ -379,7 +379,8 @@ void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
     Service* const service = implementation_->leader ? implementation_->leader.get() : implementation_->root.get();
     if (service == nullptr) return implementation_->member->abort(code, why);
     try {
-        service->announce(fmt::format("the job is being ended: {} aborted it with code {}: {}", implementation_->who(), code, why), kSay);
+        service->announce(
+            {-1, fmt::format("the job is being ended: {} aborted it with code {}: {}", implementation_->who(), code, why), place().rank}, kSay);
     } catch (...) {  // out of memory: the others see that this process is gone
     }
 }

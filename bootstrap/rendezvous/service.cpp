@@ -52,10 +52,10 @@ Service::~Service() {
     thread_.join();
 }
 
-void Service::announce(std::string how, Timeout limit) noexcept {
+void Service::announce(Notice notice, Timeout limit) noexcept {
     if (!is_of_this_process()) return;
     try {
-        loop_->announce(std::move(how), limit);
+        loop_->announce(std::move(notice), limit);
     } catch (...) {  // the others see that this process is gone
     }
 }

@@ -21,6 +21,7 @@
 #include <unistd.h>
 #include <rollcall/time.hpp>
 
+#include "bootstrap/bootstrap.hpp"
 #include "bootstrap/rendezvous/connection.hpp"
 #include "foundation/descriptor.hpp"
 
@@ -61,7 +62,7 @@ class Service {
     /// Waits until all that depend on this service have left the job or are lost, and have been told, for `limit` at most.
     void finish(Timeout limit) noexcept;
     /// Tells all ranks that the job is being ended. Waits until that has been sent, for `limit` at most.
-    void announce(std::string how, Timeout limit) noexcept;
+    void announce(Notice notice, Timeout limit) noexcept;
     /// Whether the thread has ended because all have left.
     bool finished() const { return finished_.load(); }
 

@@ -65,9 +65,9 @@ void Service::Loop::wake(Wish wish, Timeout limit) {
     [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
 }
 
-bool Service::Loop::announce(std::string how, Timeout limit) {
+bool Service::Loop::announce(Notice notice, Timeout limit) {
     std::unique_lock lock(announcing_);
-    announcement_ = std::move(how);
+    announcement_ = std::move(notice);
     announced_ = false;
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(bell_.get(), &one, sizeof one);
@@ -77,7 +77,7 @@ bool Service::Loop::announce(std::string how, Timeout limit) {
 void Service::Loop::announce_now() {
     const std::lock_guard lock(announcing_);
     if (announcement_) {
-        end_job(std::make_shared<const Blob>(encode_notice({-1, *announcement_})), nullptr);
+        end_job(std::make_shared<const Blob>(encode_notice(*announcement_)), nullptr);
         announcement_.reset();
         announcing_now_ = true;
     }

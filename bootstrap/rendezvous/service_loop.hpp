@@ -37,7 +37,7 @@ class Service::Loop : public HubHost::Routes {
     /// Thread-safe. `limit` applies to Wish::finish.
     void wake(Wish wish, Timeout limit);
     /// Thread-safe. Tells all ranks that the job is being ended. Returns true if that has been sent within the limit.
-    bool announce(std::string how, Timeout limit);
+    bool announce(Notice notice, Timeout limit);
 
   private:
     enum class Stage {
@@ -113,7 +113,7 @@ class Service::Loop : public HubHost::Routes {
     std::atomic<Nanoseconds> finish_by_ = kNever;
     std::mutex announcing_;
     std::condition_variable announcement_is_out_;
-    std::optional<std::string> announcement_;
+    std::optional<Notice> announcement_;
     bool announced_ = false, announcing_now_ = false;
     std::optional<Door> door_;
     std::map<int, std::unique_ptr<Peer>> peers_;

@@ -27,8 +27,8 @@ std::shared_ptr<const Blob> refusal_frame(const Error& error) {
                                             .finish());
 }
 
-std::shared_ptr<const Blob> notice_frame(int rank, const std::string& how) {
-    return std::make_shared<const Blob>(encode_notice({rank, how}));
+std::shared_ptr<const Blob> notice_frame(int rank, const std::string& how, int ended_by = -1) {
+    return std::make_shared<const Blob>(encode_notice({rank, how, ended_by}));
 }
 
 [[noreturn]] void refuse_frame(const Frame& frame, const char* from) {
@@ -65,7 +65,8 @@ void Service::Loop::hear_rank(Peer& peer, const Frame& frame) {
             const std::string why = reader.text();
             reader.end();
             return end_job(notice_frame(-1, fmt::format("the job is being ended: rank {} on host {} aborted it with code {}: {}", rank,
-                                                        options_.host, code, why)),
+                                                        options_.host, code, why),
+                                        rank),
                            nullptr);
         }
         default:

@@ -126,7 +126,7 @@ class alignas(64) Engine final : public transport::Sink {
 
     /// The process of this rank is known to be dead. Everything that depends on it fails, now and later.
     void on_death(int rank, const std::string& how);
-    void on_job_ended(const std::string& why);  ///< The job has ended. Everything fails, now and later.
+    void on_job_ended(const std::string& why, int by = -1);  ///< The job has ended (rank `by` did it). Everything fails, now and later.
 
     transport::Transport& transport() noexcept { return transport_; }
     FrameArena& arena() noexcept { return arena_; }

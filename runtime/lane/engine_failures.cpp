@@ -175,9 +175,9 @@ void Engine::fail_posted(int peer, const Error& error) {
     fail_peeks(peer, error);
 }
 
-void Engine::on_job_ended(const std::string& why) {
+void Engine::on_job_ended(const std::string& why, int by) {
     if (ended_ || closing_) return;
-    ended_ = std::make_unique<Error>(ErrorCode::peer_failed, why);
+    ended_ = std::make_unique<Error>(ErrorCode::peer_failed, why, by);
     ++look_changes_;
     fail_posted(-1, *ended_);
     communicators_.for_each([&](CommunicatorState& communicator) { break_communicator(communicator, 0, *ended_, false); });

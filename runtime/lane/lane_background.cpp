@@ -127,7 +127,7 @@ void Lane::handle_notices() noexcept {
         if (notice.rank >= 0)
             engine_.on_death(notice.rank, notice.how);
         else
-            engine_.on_job_ended(notice.how);
+            engine_.on_job_ended(notice.how, notice.ended_by);
     }
 }
 

@@ -222,6 +222,7 @@ TEST(Deaths, ByAnExceptionThatNobodyCatchesAreToldWithIt) {
         const Ended ended = run_ranks(3, {scenario});
         EXPECT_EQ(ended.code, 128 + SIGABRT) << ended.out << ended.error;
         EXPECT_TRUE(has(ended.error, "aborted the job with code 134: uncaught exception: a wheel fell off")) << ended.error;
+        EXPECT_FALSE(has(ended.out, "the failed rank is")) << ended.out;
     }
 }
 

@@ -109,6 +109,7 @@ ROLLCALL_SCENARIO(is_aborted) {
         scene.job.abort(7, "a wheel fell off");
     }
     const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    check(error.failed_rank() == scene.number(0, 0), "the failed rank is {}", error.failed_rank());
     fmt::print("rank {} told: {}\n", scene.rank, error.what());
     scene.at(1).fetch_add(1);
     scene.await(1, static_cast<std::uint64_t>(scene.size - 1));

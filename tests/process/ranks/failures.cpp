@@ -389,7 +389,9 @@ ROLLCALL_SCENARIO(uncaught) {
         if (scene.rank == scene.number(0, 0)) lose_a_wheel();
     };
     careless();
-    scene.world.barrier();
+    const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    check(error.failed_rank() == scene.number(0, 0), "the failed rank is {}", error.failed_rank());
+    throw Error(error);
 }
 
 }  // namespace rollcall::test

@@ -15,6 +15,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "collectives/allgather/allgather.hpp"
@@ -28,8 +29,10 @@ namespace {
 
 // The number of pieces of each block. More pieces than one gain only where blocks differ: what the longest block has more than the average
 // one goes through all ranks like a broadcast of its own. X - 1 + q rounds then take the least time at X = sqrt((q - 1) excess byte /
-// latency). It is computed in integers, because all ranks must find the same number.
+// latency). All ranks must find the same number. They do: IEEE 754 says how products, quotients and square roots are rounded, and there is
+// no sum that a compiler could join with a product.
 std::uint64_t count_pieces(const Operation& op) {
+    static_assert(std::numeric_limits<double>::is_iec559);
     const auto n = static_cast<std::uint64_t>(op.size());
     std::uint64_t longest = 0, all = 0;
     for (int rank = 0; rank < op.size(); ++rank) {

@@ -5,8 +5,8 @@
 // whole result. If P is not a power of two, the first ranks form pairs, and one rank of each pair takes part for both. What a rank has
 // combined always comes from consecutive ranks, so rank order is kept, and both ranks of an exchange compute the same bits.
 //
-// Example: P = 6, a message takes 1, full duplex. 1->0 and 3->2 until 1. Then the ranks 0, 2, 4 and 5 go on: the first two, and the last
-// two, exchange until 2 (abcd, ef); 0 with 4 and 2 with 5 until 3. 0->1 and 2->3 until 4.
+// Example: P = 6, a message takes 1, full duplex. 1->0 and 3->2 until 1. Then the ranks 0, 2, 4 and 5 go on: 0 and 2 exchange until 2
+// (abcd), 4 and 5 until 1 (ef); 0 with 4 and 2 with 5 until 3. 0->1 and 2->3 until 4.
 #include "collectives/allreduce/allreduce.hpp"
 #include "collectives/combining/combining.hpp"
 #include "collectives/combining/folding.hpp"

@@ -3,13 +3,13 @@
 //
 // Idea: the data of each group is cut into as many parts as the other group has ranks. Each rank of the other group is sent one part, by
 // the ranks whose blocks make it up. All these messages are sent at once, and in both directions. Then each group passes its parts round a
-// ring. A rank receives only what it must have, and hardly anything else takes time: the time is M + k, where M = max(p kA, q kB) is the
-// least possible one (Theorem 1). In algorithm 2, a sender serves its receivers in rank order. A receiver first takes what comes from the
-// highest of the senders that have several receivers (Theorem 3).
+// ring. A rank receives only what it must have, and hardly anything else takes time: the time is at most M + k, where M = max(p kA, q kB)
+// is the least possible one (Theorem 1). In algorithm 2, a sender serves its receivers in rank order. A receiver first takes what comes
+// from the highest of the senders that have several receivers (Theorem 3).
 //
 // Example (Fig. 1): p = 6, q = 2, a block takes 3, so a third of one takes 1. a0..a2 send their blocks to b0, a3..a5 theirs to b1, one
-// after the other until 9. Meanwhile b0 sends a third of its block to each of a0..a2, and b1 to a3..a5, until 3. The ring of A takes 5
-// steps of 1, that of B one step of 9. They end at 8 and 18.
+// after the other until 9. Meanwhile b0 sends a third of its block to each of a0..a2, and b1 to a3..a5, until 3. A rank begins the ring
+// when its own blocks have left, too: a2 and a5 at 9. The ring of A takes 5 steps of 1, that of B one step of 9. They end at 14 and 18.
 #include <algorithm>
 #include <optional>
 #include <vector>

@@ -27,8 +27,7 @@ struct GroupWay {
 /// - chain: (X + n - 2) (a + m/X) for X pieces (Patarasuk and Yuan, "Efficient MPI_Bcast across different process arrival patterns",
 ///   section 3.3). The derivative is 0 at X = sqrt((n - 2) m/a).
 /// - binary: (2X + d - 1) (a + m/X), because a rank sends each piece twice. The last rank gets a piece d piece times after the root's
-/// child:
-///   1 for each first child on the way, and 2 for each second one. The derivative is 0 at X = sqrt((d - 1) m/(2a)).
+///   child: 1 for each first child on the way, and 2 for each second one. The derivative is 0 at X = sqrt((d - 1) m/(2a)).
 /// - scatter_ring: ceil(log2 n) a + m for the scatter, (n - 2) (a + m/(n - 1)) for the ring (Thakur, Rabenseifner and Gropp,
 ///   ANL/MCS-P1140-0304). The root leaves after the scatter.
 ///

@@ -123,8 +123,6 @@ inline constexpr Rule kAllgatherRules[] = {
      Condition::equal_blocks,
      nullptr,
      {named(kAllgatherAlgorithms, "bruck"), named(kAllgatherAlgorithms, "linear")}},
-    {kAnyBytes, kAnyRanks, named(kAllgatherAlgorithms, "two_level"),
-     "several ranks a node, blocks of sizes that are not known: each block enters a node once"},
     {16 << 10,
      kAnyRanks,
      named(kAllgatherAlgorithms, "bruck"),

@@ -1,5 +1,5 @@
 // Linear alltoall. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
-// Journal of High Performance Computing Applications 2005, section 4.4: the algorithm for messages of middle length.
+// Journal of High Performance Computing Applications 2005, the section on all-to-all: the algorithm for messages of middle length.
 //
 // Idea: each rank sends to the others one after the other. It begins with the next rank, so that not all ranks begin with the same one.
 // Meanwhile it takes what comes from all others. The others lack only a late rank's own blocks until it arrives, and their blocks land

@@ -1,5 +1,5 @@
 // Pairwise exchange. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
-// Journal of High Performance Computing Applications 2005, section 4.4: the algorithm for long messages.
+// Journal of High Performance Computing Applications 2005, the section on all-to-all: the algorithm for long messages.
 //
 // Idea: there are P - 1 rounds, one after the other. In round i a rank sends to rank + i and receives from rank - i. Two messages never
 // share a port: a long block does not land before its round. A late rank stops the ranks whose turn it is to exchange with it, and soon all

@@ -1,6 +1,6 @@
 /// \file
 /// Reduces the ranks to a power of two, where there are more, as in R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective
-/// communication operations in MPICH", 2005, section 4.4.
+/// communication operations in MPICH", 2005, the section on reduce-scatter.
 #pragma once
 
 #include <bit>

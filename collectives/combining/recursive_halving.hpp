@@ -1,6 +1,6 @@
 /// \file
 /// Recursive halving and doubling, of which Rabenseifner's algorithms are made. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
-/// collective communication operations in MPICH", 2005, sections 4.4 and 4.5.
+/// collective communication operations in MPICH", 2005, the sections on reduce-scatter and on allreduce.
 #pragma once
 
 #include <bit>

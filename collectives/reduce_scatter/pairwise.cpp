@@ -1,5 +1,5 @@
 // Pairwise exchange. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
-// Journal of High Performance Computing Applications 2005, section 4.4. (There it is for operands that commute.)
+// Journal of High Performance Computing Applications 2005, the section on reduce-scatter. (There it is for operands that commute.)
 //
 // Idea: in step i, rank r sends to rank r + i its elements of that rank's block, and receives from rank r - i that rank's elements of its
 // own block. There are P - 1 steps, and in each one every rank sends a block and receives one. No rank forwards, so a late rank delays only

@@ -1,5 +1,5 @@
 // Recursive halving. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH", International
-// Journal of High Performance Computing Applications 2005, section 4.4.
+// Journal of High Performance Computing Applications 2005, the section on reduce-scatter.
 //
 // Idea: two ranks that are P / 2 apart exchange the blocks of each other's half, and each combines those of its own half. Then two ranks
 // that are P / 4 apart within a half do the same, and so on. It takes log2 P steps to send (P - 1) / P of the vector. If P is not a power

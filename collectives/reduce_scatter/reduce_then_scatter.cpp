@@ -1,5 +1,5 @@
 // Reduce, then scatter. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of collective communication operations in MPICH",
-// International Journal of High Performance Computing Applications 2005, section 4.4, compare others with it.
+// International Journal of High Performance Computing Applications 2005, the section on reduce-scatter, compare others with it.
 //
 // Idea: the vectors are combined, in rank order, up a binomial tree with root 0, and the blocks go down a halving tree. The whole vector is
 // sent log2 P times on the way up, and (P - 1) / P of it on the way down.

@@ -2,7 +2,7 @@
 // section 3.2.
 //
 // Idea: the root knows all sizes. By dynamic programming it finds the tree that takes the least time in a network where a message costs as
-// much as some thousand bytes. It sends the tree to all ranks. A block that is too large for any tree goes straight to the root.
+// much as some thousand bytes. It tells each rank its place. A block that is too large for any tree goes straight to the root.
 //
 // Example: P = 4, root 0, blocks of 1, 1, 40000 and 40000. The messages are 1->0, 2->0 and 3->0: three messages and the data. In a binomial
 // tree one of the long blocks would be sent twice. For four blocks of 1 the tree is binomial: 1->0, 2->3, 3->0.

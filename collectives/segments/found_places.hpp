@@ -8,7 +8,7 @@
 namespace rollcall::collectives {
 
 /// The steps of the messages. From kRounds on there are two steps for each round of the adaptive tree.
-inline constexpr std::uint64_t kSegment = 0, kStraightBlock = 1, kSums = 2, kTree = 3, kRounds = 4;
+inline constexpr std::uint64_t kSegment = 0, kStraightBlock = 1, kSums = 2, kTree = 3, kRestOfTree = 4, kRounds = 5;
 
 /// What is told of the blocks of a segment, however many there are. It lets the root see whether the blocks have the sizes that it counts.
 /// If exactly one rank has another size, the root also sees which one: the difference of `check` is then the difference of `bytes` times

@@ -1,6 +1,8 @@
 /// \file
 /// Trees of segments that the root finds, because it knows all sizes. It tells each rank its place, and the size that it counts for the
-/// rank, in 16 bytes for each rank, down a binomial tree. If the sizes differ, all ranks are told before any data goes to a wrong place.
+/// rank, in 16 bytes and 16 more for each of its children. This goes down a halving tree, in which a rank is sent what it and the ranks
+/// below it are told: about 32 bytes for each of them, and 128 more. If the sizes differ, all ranks are told before any data goes to a
+/// wrong place.
 #pragma once
 
 #include <memory>
@@ -13,7 +15,7 @@ namespace rollcall::collectives {
 
 /// Up to this number the dynamic program takes less than a few milliseconds.
 inline constexpr int kMostOptimalRanks = 256;
-/// Up to this number a rank's place fits into its message.
+/// Up to this number ranks and positions fit into 16 bits.
 inline constexpr int kMostToldRanks = 32767;
 
 /// The best ordered tree (trees/optimal.hpp).

@@ -14,6 +14,7 @@
 namespace rollcall::model_test {
 
 inline std::vector<collectives::SegmentPlace> found_places;  // By rank, of the last call.
+inline std::uint64_t bytes_of_places = 0;                    // What the messages had in the last call of places().
 
 inline runtime::Task only_adaptive_place(runtime::Operation& op) {
     co_await collectives::adaptive_place(op, found_places[static_cast<std::size_t>(op.rank())]);
@@ -97,6 +98,7 @@ inline std::vector<collectives::SegmentPlace> places(BlocksCall& call, runtime::
         delays);
     for (const auto& error : outcome.errors)
         if (error) ADD_FAILURE() << error->what();
+    bytes_of_places = outcome.bytes;
     return found_places;
 }
 

@@ -1,10 +1,12 @@
 // Gathers and scatters over trees of segments: the places that ranks find for themselves, the worked examples, blocks that go straight to
 // the root, and every distribution of sizes.
+#include <bit>
 #include <utility>
 
 #include "bench/cases/block_sizes.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
+#include "collectives/trees/halving.hpp"
 #include "collectives/trees/unordered.hpp"
 #include "tests/model/segments.hpp"
 #include "tests/sanitizers.hpp"
@@ -100,6 +102,30 @@ TEST(Segments, AllRanksGetTheTreeThatTheRootFinds) {
     const int n = call.ranks();
     const auto found = places(call, &only_optimal_place, random_machine(random, n, 3), random_delays(random, n, 5, 1000));
     expect_places(found, by_rank(collectives::adaptive_tree(many, 5)), many);
+}
+
+// A rank is sent 32 bytes for itself and for each rank below it in the halving tree, and 128 more. If these ranks have more children, it is
+// sent 16 bytes for each of these ranks and for each of their children. It is never sent more than there is.
+TEST(Segments, RanksAreToldOnlyWhatTheyNeedOrPassOn) {
+    Random random(87);
+    for (int repetition = 0; repetition < 40; ++repetition) {
+        const ToldTree& told = kToldTrees[repetition % 3];
+        const int n = repetition == 2 ? 1000 : static_cast<int>(random.between(1, 70)), root = static_cast<int>(random.between(0, n - 1));
+        std::vector<std::uint64_t> sizes;
+        for (int rank = 0; rank < n; ++rank) sizes.push_back(random.pick(std::vector<std::uint64_t>{0, 7, 5000}));
+        BlocksCall call = call_of_sizes(entry_of(OperationKind::scatter, told.name), root, sizes);
+        const auto found = places(call, told.place, {.ranks = n, .model = {}}, std::vector<Nanoseconds>(sizes.size(), 0));
+        std::uint64_t words = 0;
+        for (int rank = 0; rank < n; ++rank) {
+            if (rank == root) continue;
+            const auto below = static_cast<std::size_t>(collectives::halving_blocks(n, root, rank));
+            std::size_t all = below;
+            for (std::size_t i = 0; i < below; ++i) all += found[(static_cast<std::size_t>(rank) + i) % sizes.size()].children.size();
+            words += std::max(all, std::min(2 * below + 8, 2 * sizes.size() - 3));
+        }
+        EXPECT_EQ(bytes_of_places, 16 * words) << call.text();
+        EXPECT_LE(words, sizes.size() * (3 * static_cast<std::size_t>(std::bit_width(sizes.size())) + 8)) << call.text();
+    }
 }
 
 // In whatever order blocks stand in segments, a segment is the blocks of successive positions, and no order is worse than that of ranks.

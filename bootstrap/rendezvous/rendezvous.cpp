@@ -369,8 +369,7 @@ void Rendezvous::abort(int code, std::string_view why) noexcept {
 }
 
 void Rendezvous::say_abort(int code, std::string_view why) const noexcept {
-    const Place& place = this->place();
-    std::fprintf(stderr, "rollcall: rank %d on host %s aborted the job with code %d: %.*s\n", place.rank, place.host.c_str(), code,
+    std::fprintf(stderr, "rollcall: rank %d on host %s aborted the job with code %d: %.*s\n", place().rank, place().host.c_str(), code,
                  static_cast<int>(why.size()), why.data());
 }
 
@@ -379,8 +378,8 @@ void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
     Service* const service = implementation_->leader ? implementation_->leader.get() : implementation_->root.get();
     if (service == nullptr) return implementation_->member->abort(code, why);
     try {
-        service->announce(
-            {-1, fmt::format("the job is being ended: {} aborted it with code {}: {}", implementation_->who(), code, why), place().rank}, kSay);
+        const std::string how = fmt::format("the job is being ended: {} aborted it with code {}: {}", implementation_->who(), code, why);
+        service->announce({-1, how, place().rank}, kSay);
     } catch (...) {  // out of memory: the others see that this process is gone
     }
 }

@@ -64,8 +64,9 @@ void Service::Loop::hear_rank(Peer& peer, const Frame& frame) {
             const int code = reader.i32();
             const std::string why = reader.text();
             reader.end();
-            return end_job(notice_frame(-1, fmt::format("the job is being ended: rank {} on host {} aborted it with code {}: {}", rank,
-                                                        options_.host, code, why),
+            return end_job(notice_frame(-1,
+                                        fmt::format("the job is being ended: rank {} on host {} aborted it with code {}: {}", rank,
+                                                    options_.host, code, why),
                                         rank),
                            nullptr);
         }

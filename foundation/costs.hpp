@@ -33,6 +33,9 @@ struct Costs {
 };
 inline constexpr Costs kBuiltInCosts;
 
+/// What a byte takes, in nanoseconds, where 2^20 bytes take this time.
+constexpr double time_of_byte(Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / (1 << 20); }
+
 /// One of the costs, under its name in the file.
 struct CostName {
     std::string_view name;

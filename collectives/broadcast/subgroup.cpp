@@ -55,8 +55,7 @@ constexpr double kLeastMessage = 1 << 10;
 
 /// As how many of its bytes a message between nodes costs. Only the root asks, and tells the others what follows, so ranks need not agree.
 double message_bytes(const Costs& costs) {
-    constexpr double kMebibyte = 1 << 20;
-    return std::max(static_cast<double>(costs.network_latency) * kMebibyte / static_cast<double>(costs.network_mebibyte), kLeastMessage);
+    return std::max(static_cast<double>(costs.network_latency) / time_of_byte(costs.network_mebibyte), kLeastMessage);
 }
 
 GroupWay way_to(Operation& op, int n) {

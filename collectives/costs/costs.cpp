@@ -10,16 +10,15 @@
 namespace rollcall::collectives {
 
 Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_host, int nodes) {
-    const auto of = [](Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / cost::model::kMebibyte; };
     Scene scene{.bytes = static_cast<double>(bytes),
                 .ranks = ranks,
                 .ranks_of_node = nodes > 0 ? std::max(static_cast<double>(ranks) / nodes, 1.0) : 1,
                 .signal = static_cast<double>(costs.signal_latency),
-                .copied_byte = of(costs.copy_mebibyte),
-                .combined_byte = of(costs.combine_mebibyte)};
+                .copied_byte = time_of_byte(costs.copy_mebibyte),
+                .combined_byte = time_of_byte(costs.combine_mebibyte)};
     scene.latency = static_cast<double>(on_one_host ? costs.node_latency : costs.network_latency);
     scene.gap = static_cast<double>(on_one_host ? costs.node_gap : costs.network_gap);
-    scene.byte = of(on_one_host ? costs.node_mebibyte : costs.network_mebibyte);
+    scene.byte = time_of_byte(on_one_host ? costs.node_mebibyte : costs.network_mebibyte);
     return scene;
 }
 

@@ -12,7 +12,6 @@
 
 namespace rollcall::collectives::cost::model {
 
-inline constexpr double kMebibyte = 1 << 20;
 /// How often the time counts for which the busiest port of a broadcast or reduce is taken.
 inline constexpr double kCallsThatWait = 1.5;
 /// The part of the latency for which a message keeps a rank busy that sends and receives at the same time.

@@ -5,10 +5,8 @@
 namespace rollcall::collectives {
 
 LinearCosts tree_costs(const Costs& costs) {
-    constexpr double kMebibyte = 1 << 20;
-    const auto of = [](Nanoseconds mebibyte) { return static_cast<double>(mebibyte) / kMebibyte; };
-    const double sent = of(costs.network_mebibyte);
-    return {.alpha = static_cast<double>(costs.network_gap), .beta = sent, .gamma = std::min(of(costs.copy_mebibyte), sent)};
+    const double sent = time_of_byte(costs.network_mebibyte);
+    return {.alpha = static_cast<double>(costs.network_gap), .beta = sent, .gamma = std::min(time_of_byte(costs.copy_mebibyte), sent)};
 }
 
 std::uint64_t straight_from(const Costs& costs) {

@@ -49,6 +49,10 @@ Task relay_from(Operation& op, int root, const Members& others, TreePlace place,
 
 }  // namespace
 
+std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks) {
+    return cost::chain_segment(scene_of_group(op, bytes, ranks));
+}
+
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
     return relay_pieces(op, data, from, std::move(to), segment, step, false);
 }
@@ -66,7 +70,7 @@ Task broadcast_down_chain(Operation& op, int root, const Members& others, transp
     TreePlace place;
     place.parent = number - 1;
     if (number + 1 < n) place.children.push_back(number + 1);
-    return relay_from(op, root, others, std::move(place), data, cost::chain_segment(scene_of_group(op, data.size, n)), step);
+    return relay_from(op, root, others, std::move(place), data, chain_between_nodes(op, data.size, n), step);
 }
 
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {

@@ -28,6 +28,8 @@ Task broadcast_down_tree(Operation& op, int root, const Members& others, transpo
 Task broadcast_down_chain(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
 /// The same, by the one of the two that has the lower estimate.
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step);
+/// The piece of a chain of `ranks` ranks for so many bytes, as if each rank had a node of its own.
+std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks);
 /// Data of up to this size, in bytes, is short.
 inline constexpr std::uint64_t kShortBroadcast = 8192;
 

@@ -12,6 +12,7 @@
 
 #include "collectives/broadcast/broadcast.hpp"
 #include "collectives/published/published.hpp"
+#include "collectives/relay.hpp"
 #include "collectives/two_level/levels.hpp"
 
 namespace rollcall::collectives {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
-#include "collectives/costs/costs.hpp"
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/rooted.hpp"
 #include "collectives/pieces.hpp"
+#include "collectives/relay.hpp"
 
 namespace rollcall::collectives {
 namespace {
@@ -29,7 +29,7 @@ bool all_done(const std::vector<Pending>& transfers) {
 
 /// How the elements are cut. The answer is the same on all ranks.
 Pieces pieces_of(const Operation& op, std::uint64_t bytes, int ranks) {
-    const std::uint64_t segment = cost::chain_segment(scene_of(op.costs(), bytes, ranks, false, 0));
+    const std::uint64_t segment = chain_between_nodes(op, bytes, ranks);
     return {op, bytes, op.arguments().combiner.whole_elements(segment)};
 }
 

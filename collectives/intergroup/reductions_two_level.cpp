@@ -21,6 +21,7 @@
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/rooted.hpp"
 #include "collectives/published/published.hpp"
+#include "collectives/relay.hpp"
 #include "collectives/two_level/reduce_to_node.hpp"
 
 namespace rollcall::collectives {

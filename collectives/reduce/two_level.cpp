@@ -14,6 +14,7 @@
 
 #include "collectives/published/published.hpp"
 #include "collectives/reduce/reduce.hpp"
+#include "collectives/relay.hpp"
 #include "collectives/two_level/reduce_to_node.hpp"
 
 namespace rollcall::collectives {

@@ -15,6 +15,7 @@
 
 #include "collectives/combining/combining.hpp"
 #include "collectives/published/published.hpp"
+#include "collectives/relay.hpp"
 #include "collectives/scan/scan.hpp"
 #include "collectives/two_level/levels.hpp"
 

@@ -90,10 +90,6 @@ runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::u
     return select(kind, {.bytes = bytes, .ranks = ranks, .has = has, .costs = &op.costs()}).entry->algorithm;
 }
 
-std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks) {
-    return cost::chain_segment(scene_of(op.costs(), bytes, ranks, false, 0));
-}
-
 Lanes::Lanes(const Operation& op, int count) {
     for (int number = 0; number < count; ++number) shares.push_back(share_of(op, number, count));
 }

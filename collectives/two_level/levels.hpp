@@ -61,8 +61,6 @@ class Levels {
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks);
 /// Up to this size, in bytes, a broadcast goes from node to node whole, and down a tree.
 inline constexpr std::uint64_t kWholeToNodes = 128 << 10;
-/// The piece of a chain of these ranks, in bytes.
-std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks);
 
 /// The elements, cut into a share for each of the first `lanes` ranks of a node. The ranks behind them have no share.
 struct Lanes {

@@ -38,8 +38,11 @@ Task rooted(Operation& op, runtime::Algorithm algorithm, const ShortMoves* moves
     const std::vector<int> ranks = with_group(op.root(), part.others);
     runtime::Arguments arguments = op.arguments();
     const std::uint64_t size = op.call().bytes;
-    const std::vector<runtime::Block> blocks = blocks_behind(part.others, arguments.blocks, size);
-    arguments.blocks = blocks.data();
+    std::vector<runtime::Block> blocks;
+    if (moves) {
+        blocks = blocks_behind(part.others, arguments.blocks, size);
+        arguments.blocks = blocks.data();
+    }
     const Among node(op, ranks, part.is_root ? 0 : part.sides.member + 1, 0, arguments);
     if (moves && !op.call().own_sizes && ShortExchange::suits(op.size(), size))
         co_await exchange_short(op, *moves, size);

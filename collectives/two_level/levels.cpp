@@ -17,11 +17,13 @@ runtime::Nodes nodes_of(const Operation& op, int count, Member member) {
     const runtime::Nodes* const all = op.nodes();
     runtime::Nodes some;
     std::vector<int> numbers(all ? all->members.size() : 1, -1);
+    some.of.reserve(static_cast<std::size_t>(count));
     for (int place = 0; place < count; ++place) {
-        int& number = numbers[all ? static_cast<std::size_t>(all->of[static_cast<std::size_t>(member(place))]) : 0];
+        const std::size_t node = all ? static_cast<std::size_t>(all->of[static_cast<std::size_t>(member(place))]) : 0;
+        int& number = numbers[node];
         if (number < 0) {
             number = static_cast<int>(some.members.size());
-            some.members.emplace_back();
+            some.members.emplace_back().reserve(all ? all->members[node].size() : static_cast<std::size_t>(count));
         }
         some.of.push_back(number);
         some.members[static_cast<std::size_t>(number)].push_back(place);

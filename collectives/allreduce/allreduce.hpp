@@ -16,6 +16,7 @@ Task allreduce_recursive_doubling(Operation& op);
 Task allreduce_ring(Operation& op);
 Task allreduce_rabenseifner(Operation& op);
 Task allreduce_reduce_then_broadcast(Operation& op);
+Task allreduce_pairwise(Operation& op);
 Task allreduce_shared_memory(Operation& op);
 runtime::ShortMove short_move_of_allreduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task allreduce_two_level(Operation& op);
@@ -61,6 +62,13 @@ inline constexpr AlgorithmEntry kAllreduceAlgorithms[] = {
      .paper = kThakur,
      .limits = "every rank waits for all ranks, as the operation demands",
      .cost = &cost::allreduce_reduce_then_broadcast},
+    {.operation = OperationKind::allreduce,
+     .name = "pairwise",
+     .algorithm = &allreduce_pairwise,
+     .summary = "each rank combines a share of the elements, which all others send it, in rank order; then the shares go round a ring",
+     .paper = kThakur,
+     .limits = "every rank waits for all ranks, as the operation demands",
+     .cost = &cost::allreduce_pairwise},
     {.operation = OperationKind::allreduce,
      .name = "shared_memory",
      .aliases = {"shm"},
@@ -140,6 +148,8 @@ inline constexpr Rule kAllreduceRules[] = {
      Condition::commutative},
     {128 << 10, 3, named(kAllreduceAlgorithms, "ring"), "three ranks: a ring's four steps of a third, and not three steps of all elements",
      Condition::commutative},
+    {64 << 10, 3, named(kAllreduceAlgorithms, "pairwise"),
+     "three ranks, in rank order: four steps of a third, and not three steps of all elements"},
     {64 << 10, 4, named(kAllreduceAlgorithms, "recursive_doubling"), "not long, and few ranks: log2 n steps, and no more"},
     {128 << 10, 4, named(kAllreduceAlgorithms, "ring"), "so few ranks that the number of a ring's steps does not count",
      Condition::commutative},
@@ -167,11 +177,11 @@ inline constexpr Rule kAllreduceRules[] = {
     {kAnyBytes,
      kAnyRanks,
      named(kAllreduceAlgorithms, "recursive_doubling"),
-     "the operation does not commute, so rank order is kept: log2 n steps in which all ranks send, or twice as many in which one rank of a "
-     "node does, and the time decides",
+     "the operation does not commute, so rank order is kept: log2 n steps of all elements, twice as many in which one rank of a node "
+     "sends, or 2 (n - 1) of fewest elements, and the time decides",
      {},
      nullptr,
-     {named(kAllreduceAlgorithms, "reduce_then_broadcast")}},
+     {named(kAllreduceAlgorithms, "reduce_then_broadcast"), named(kAllreduceAlgorithms, "pairwise")}},
 };
 
 }  // namespace rollcall::collectives

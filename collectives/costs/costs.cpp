@@ -139,6 +139,12 @@ double allreduce_reduce_then_broadcast(const Scene& scene) {
     return 2 * tree_steps(scene, scene.bytes) + rounds(scene) * scene.bytes * scene.combined_byte;
 }
 
+double allreduce_pairwise(const Scene& scene) {
+    Scene share = scene;
+    share.bytes /= std::max(scene.ranks, 1);
+    return reduce_scatter_pairwise(share) + others(share) * message(share, share.bytes);
+}
+
 double reduce_scatter_ring(const Scene& scene) { return others(scene) * (message(scene, scene.bytes) + scene.bytes * scene.combined_byte); }
 
 double reduce_scatter_halving(const Scene& scene) {

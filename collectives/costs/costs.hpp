@@ -104,6 +104,8 @@ double allreduce_rabenseifner(const Scene& scene);
 double allreduce_ring(const Scene& scene);
 /// A tree up, and down again: 2 ceil(log2 n) messages, of which those within a node take no link.
 double allreduce_reduce_then_broadcast(const Scene& scene);
+/// Each rank sends each other one its share of the elements, and n - 1 steps of a ring with shares.
+double allreduce_pairwise(const Scene& scene);
 /// Between two groups, of which the larger one has g ranks, all with blocks of the longer size: a tree up, one message, and a tree or a
 /// chain down.
 double intergroup_root_gathering(const Scene& scene);

@@ -354,7 +354,7 @@ TEST(Reduce, WhatCannotKeepTheOrderRefuses) {
                       fmt::format("{} algorithm '{}' needs an operation that commutes; allowed: {}", name(operation), algorithm, others));
         }
     };
-    expect_refusal(OperationKind::allreduce, "ring", "recursive_doubling, reduce_then_broadcast, shared_memory");
+    expect_refusal(OperationKind::allreduce, "ring", "recursive_doubling, reduce_then_broadcast, pairwise, shared_memory");
     for (const char* const algorithm : {"rabenseifner", "ring", "radix_k", "circulant"})
         expect_refusal(OperationKind::reduce, algorithm, "linear, binomial, pipelined, binary, shared_memory");
 }

@@ -87,6 +87,7 @@ TEST(ReductionEstimates, CountTheRanksThatShareALink) {
     EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(scene), 2 * (4 * 1000 + 4 * 12 * 3) + 15 * 6);
     EXPECT_DOUBLE_EQ(cost::allreduce_ring(scene), 30 * 1000 + 45 * 2 + 45 * 2) << "one rank of a node sends to the next node";
     EXPECT_DOUBLE_EQ(cost::allreduce_reduce_then_broadcast(scene), 2 * (2 * kWithin + 2 * 1048) + 4 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::allreduce_pairwise(scene), (1000 + 14 * 400 + 4 * 12 * 3) + 15 * 6 + 15 * (1000 + 3));
     EXPECT_DOUBLE_EQ(cost::reduce_scatter_pairwise(scene), cost::exchange(scene) + 15 * kCombined);
     EXPECT_DOUBLE_EQ(cost::reduce_scatter_reduce_then_scatter(scene),
                      2 * (7 + 768) + 2 * 1768 + 4 * 16 * kCombined + 4 * 1000 + 12 * 48 + 3 * 48);
@@ -120,14 +121,20 @@ TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
     };
     for (const int ranks : {5, 16, 100, 1024})
         for (const std::uint64_t bytes : {8, 1 << 10, 64 << 10, 1 << 20, 64 << 20}) {
-            EXPECT_EQ(taken(allreduce, bytes, ranks, 0), "recursive_doubling") << bytes << " bytes, " << ranks << " ranks";
+            const bool is_long = bytes >= (ranks == 5 ? 64 << 10 : ranks == 1024 ? 64 << 20 : 1 << 20);
+            EXPECT_EQ(taken(allreduce, bytes, ranks, 0), is_long ? "pairwise" : "recursive_doubling")
+                << bytes << " bytes, " << ranks << " ranks";
             EXPECT_EQ(taken(reduce_scatter, bytes, ranks, 0), bytes == 8 && ranks >= 100 ? "reduce_then_scatter" : "pairwise")
                 << bytes << " bytes, " << ranks << " ranks";
         }
+    for (const std::uint64_t bytes : {16 << 10, 64 << 10, 1 << 20}) EXPECT_EQ(taken(allreduce, bytes, 3, 0), "pairwise") << bytes;
+    EXPECT_EQ(taken(allreduce, 8 << 10, 3, 0), "recursive_doubling");
+    EXPECT_EQ(taken(allreduce, 64 << 10, 2, 0), "recursive_doubling");
     EXPECT_EQ(taken(allreduce, 8, 1024, 16), "recursive_doubling");
     EXPECT_EQ(taken(allreduce, 1 << 10, 1024, 16), "reduce_then_broadcast");
     EXPECT_EQ(taken(allreduce, 1 << 20, 1024, 16), "reduce_then_broadcast");
-    EXPECT_EQ(taken(allreduce, 1 << 20, 16, 8), "recursive_doubling") << "two ranks on each node";
+    EXPECT_EQ(taken(allreduce, 64 << 10, 16, 8), "recursive_doubling") << "two ranks on each node";
+    EXPECT_EQ(taken(allreduce, 1 << 20, 16, 8), "pairwise");
     EXPECT_EQ(taken(reduce_scatter, 1 << 10, 1024, 16), "reduce_then_scatter");
     EXPECT_EQ(taken(reduce_scatter, 64 << 10, 16, 8), "pairwise");
 }
@@ -136,7 +143,8 @@ TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
 TEST(ReductionChoices, OfAReduceDependOnTheRanksOfANode) {
     const auto taken = [](std::uint64_t bytes, int ranks, int nodes) {
         const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes | Condition::even_nodes);
-        return select(OperationKind::reduce, {.bytes = bytes, .ranks = ranks, .has = nodes > 0 ? on_nodes : kOneRankOnEachHost, .nodes = nodes})
+        return select(OperationKind::reduce,
+                      {.bytes = bytes, .ranks = ranks, .has = nodes > 0 ? on_nodes : kOneRankOnEachHost, .nodes = nodes})
             .entry->name;
     };
     EXPECT_EQ(taken(1 << 20, 1024, 0), "binary");

@@ -1,0 +1,18 @@
+/// \file
+/// A reduce_scatter by pairwise exchange, of which algorithms are made that keep rank order.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "runtime/lane/operation.hpp"
+
+namespace rollcall::collectives {
+
+/// Combines the blocks that all ranks bring for this rank, in rank order, into `own`, and sends each other rank what `brought` returns for
+/// it. What this rank brings for itself may stand in `own`. In which order operands are combined does not depend on arrivals. All blocks
+/// have left when it ends. Uses one step.
+runtime::Task combine_pairwise(runtime::Operation& op, std::function<transport::ConstBytes(int rank)> brought, transport::Bytes own,
+                               std::uint64_t step);
+
+}  // namespace rollcall::collectives

@@ -97,7 +97,9 @@ void Service::Loop::hear_leader(Peer& peer, const Frame& frame) {
     }
     if (peer.hub < 0 || frame.type == FrameType::arrived) return;  // it came too late, and is told so
     if (frame.type == FrameType::notice) {
-        if (decode_notice(frame.body).rank >= 0) return;  // it is about a rank that came too late
+        // It is about a rank that came too late, or that was lost before its leader knew that all have come. start_hub() reports the
+        // latter.
+        if (decode_notice(frame.body).rank >= 0) return;
         return end_job(std::make_shared<const Blob>(encode(frame)), &peer);
     }
     hub_->hear_below(peer.hub, frame);
@@ -189,11 +191,16 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
     place.job = job;
     place.host = options_.host;
     std::set<int> unwelcome;  // the numbers of their peers
+    std::vector<int> gone;    // the root counted them before it heard of their deaths
     for (std::size_t i = 0; i < ranks.size(); ++i) {
         place.rank = ranks[i];
         place.local_rank = static_cast<int>(i);
         Peer* const peer = peer_of_rank(place.rank);
-        if (peer == nullptr || welcome(*peer, place)) continue;
+        if (peer == nullptr) {
+            gone.push_back(place.rank);
+            continue;
+        }
+        if (welcome(*peer, place)) continue;
         const bool short_of_files = errno == EMFILE || errno == ENFILE;
         const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", error_text(errno),
                                             short_of_files ? "; raise the limit of open files there (ulimit -n)" : "");
@@ -207,6 +214,7 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
                    Error(ErrorCode::state, fmt::format("the job has all of its {} ranks; another process is rank {}", size, peer->rank())));
         }
     }
+    for (const int rank : gone) hub_->lose(rank, "was lost before the job had started");
 }
 
 /// Sends the frame together with the descriptor, before anything else on this connection.

@@ -2,6 +2,11 @@
 /// Ranks that leave without notice, or abort the job: the other ranks are told.
 #include <gtest/gtest.h>
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -9,9 +14,13 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "bootstrap/hub.hpp"
+#include "bootstrap/rendezvous/connection.hpp"
 #include "bootstrap/rendezvous/meeting_place.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
+#include "bootstrap/rendezvous/service.hpp"
+#include "foundation/ends.hpp"
 #include "tests/unit/bootstrap/rendezvous.hpp"
 #include "tests/unit/errors.hpp"
 
@@ -100,6 +109,51 @@ TEST(Rendezvous, TheLossOfALeaderIsThatOfItsHost) {
         end.pass();
     });
     crew.expect_no_errors();
+}
+
+/// Returns the next frame of this type, or nothing if none comes.
+std::optional<Frame> next_frame(Connection& connection, FrameType type) {
+    for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until;) {
+        const bool open = connection.receive();
+        while (auto frame = connection.next()) {
+            if (frame->type == type) return frame;
+        }
+        if (!open) return std::nullopt;
+        pollfd entry{connection.socket(), POLLIN, 0};
+        ::poll(&entry, 1, 100);
+    }
+    return std::nullopt;
+}
+
+TEST(Rendezvous, ADeathThatTheRootHearsOfTooLateIsToldAll) {
+    // The test plays the root, with rank 0, and the ranks 1 and 2, which are led by a real leader on another host.
+    const Key up = Key::random(), down = Key::random(), key = Key::random();
+    Ends ends = make_sockets(SOCK_STREAM);
+    Connection root(std::move(ends.first), {{Identity::Kind::leader, 1, 3}, down, up}, true);
+    const std::string name = fmt::format("rollcall-test-{}-late-death", ::getpid());
+    MeetingPlace place(name, {});
+    ASSERT_FALSE(place.connect());
+    Service leader({key, {Identity::Kind::leader, 1, 3}, "there"}, place.listen(),
+                   Service::Leader{std::move(ends.second), {{Identity::Kind::root, 0, 3}, up, down}});
+    std::vector<Descriptor> ranks;
+    for (const int rank : {1, 2}) {
+        ranks.push_back(MeetingPlace(name, {}).connect());
+        ASSERT_TRUE(ranks.back());
+        initiate(ranks.back().get(), key, {Identity::Kind::rank, rank, 3}, deadline_after(kLimit));
+        ASSERT_TRUE(next_frame(root, FrameType::arrived));
+    }
+    ranks.front().reset();
+    ASSERT_TRUE(next_frame(root, FrameType::notice));
+    // As far as the root knew when it wrote this, all had come.
+    FrameWriter assembled(FrameType::assembled);
+    assembled.text("a job").text("here").i32(3).i32(2).u32(2).i32(1).i32(2);
+    root.post(std::make_shared<const Blob>(assembled.finish()));
+    const auto frame = next_frame(root, FrameType::loss);
+    ASSERT_TRUE(frame);
+    Hub::Loss loss;
+    EXPECT_EQ(Hub::decode_loss(frame->body, loss), 0u);
+    EXPECT_EQ(loss.ranks, std::vector<int>{1});
+    EXPECT_TRUE(loss.notice);
 }
 
 TEST(Rendezvous, TheLossOfRank0EndsTheJobForAll) {

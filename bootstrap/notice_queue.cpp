@@ -8,8 +8,17 @@
 
 namespace rollcall::bootstrap {
 
+void NoticeQueue::open(Descriptor socket, std::function<void()> gone) {
+    socket_ = std::move(socket);
+    gone_ = std::move(gone);
+    // epoll reports the end of the other side even if nothing is asked for.
+    if (gone_) poller_.add(socket_.get(), 0, [this](std::uint32_t events) { heard(events); });
+}
+
 void NoticeQueue::close() {
-    if (std::exchange(waits_, false)) poller_.remove(socket_.get());
+    if (waits_ || gone_) poller_.remove(socket_.get());
+    waits_ = false;
+    gone_ = {};
     socket_.reset();
     unsent_.clear();
 }
@@ -29,12 +38,25 @@ void NoticeQueue::send_those() {
         full = sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK);
         if (!full) unsent_.pop_front();  // a rank that is gone needs no notice
     }
-    if (full == std::exchange(waits_, full)) return;
-    if (full) {
-        poller_.add(socket_.get(), EPOLLOUT, [this](std::uint32_t) { send_those(); });
+    wait_for_room(full);
+}
+
+void NoticeQueue::wait_for_room(bool wanted) {
+    if (wanted == std::exchange(waits_, wanted)) return;
+    if (gone_) {
+        poller_.change(socket_.get(), wanted ? std::uint32_t{EPOLLOUT} : 0);
+    } else if (wanted) {
+        poller_.add(socket_.get(), EPOLLOUT, [this](std::uint32_t events) { heard(events); });
     } else {
         poller_.remove(socket_.get());
     }
+}
+
+void NoticeQueue::heard(std::uint32_t events) {
+    if (!gone_ || (events & EPOLLHUP) == 0) return send_those();
+    const auto gone = gone_;
+    close();
+    gone();
 }
 
 }  // namespace rollcall::bootstrap

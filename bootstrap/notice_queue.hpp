@@ -3,6 +3,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 
 #include "bootstrap/bootstrap.hpp"
@@ -20,7 +21,8 @@ class NoticeQueue {
     NoticeQueue(const NoticeQueue&) = delete;
     NoticeQueue& operator=(const NoticeQueue&) = delete;
 
-    void open(Descriptor socket) { socket_ = std::move(socket); }
+    /// `gone`, if it is given, is called by the poller when no process has the other end any more. The queue is closed then.
+    void open(Descriptor socket, std::function<void()> gone = {});
     bool is_open() const { return static_cast<bool>(socket_); }
     /// Drops the notices that were not taken.
     void close();
@@ -29,9 +31,12 @@ class NoticeQueue {
 
   private:
     void send_those();
+    void wait_for_room(bool wanted);
+    void heard(std::uint32_t events);
 
     Poller& poller_;
     Descriptor socket_;
+    std::function<void()> gone_;  // if there is one, the poller always has the socket
     std::deque<std::shared_ptr<const Blob>> unsent_;
     bool waits_ = false;  // the poller waits for room in the socket
 };

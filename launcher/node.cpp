@@ -174,7 +174,7 @@ void Node::start(Rank& rank, bool direct_input) {
     ++living_;
 
     rank.control = std::move(control.first);
-    rank.notices.open(std::move(notices.first));
+    rank.notices.open(std::move(notices.first), [this, &rank] { notices_closed(rank); });
     poller_.add(rank.control.get(), EPOLLIN, [this, &rank](std::uint32_t) {
         hear(rank);
         send(rank);
@@ -232,6 +232,14 @@ void Node::hear(Rank& rank) {
     if (!rank.left) rank.closed_at = monotonic_now();
 }
 
+/// Every process that a wrapper starts inherits the control socket, so it may stay open after the death of the one that joined. The end of
+/// the notice socket is in that process only: it is closed by exec and in forked children. Nobody can speak for the rank after that.
+void Node::notices_closed(Rank& rank) {
+    hear(rank);  // it may have left
+    listening_.erase(&rank);
+    if (rank.alive && !rank.left) rank.closed_at = monotonic_now();
+}
+
 void Node::handle(Rank& rank, const Frame& frame) {
     switch (frame.type) {
         case FrameType::join:
@@ -243,6 +251,7 @@ void Node::handle(Rank& rank, const Frame& frame) {
             return;
         case FrameType::leave:
             rank.left = true;
+            rank.closed_at = kNever;
             listening_.erase(&rank);
             [[fallthrough]];
         case FrameType::exchange:

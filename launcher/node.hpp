@@ -90,6 +90,7 @@ class Node {
     void start(Rank& rank, bool direct_input);
     void welcome(const Rank& rank, const Descriptor& control, const Descriptor& notices) const;
     void hear(Rank& rank);
+    void notices_closed(Rank& rank);
     void handle(Rank& rank, const Frame& frame);
     void send(Rank& rank);
     void prepare_start(std::vector<Descriptor>& kept);

@@ -68,6 +68,21 @@ TEST(Launcher, SurvivorsThatDoNotReportAreEndedAfterTheirGrace) {
     EXPECT_GE(Clock::now() - start, milliseconds(100));
 }
 
+TEST(Launcher, ADeathUnderAWrapperThatLivesOnIsTold) {
+    // Ranks 1 and 2 run in shells that go on. Rank 1 leaves, and that is no loss. Rank 2 dies after it.
+    const std::string left = fmt::format("{}/rollcall-left-{}", testing::TempDir(), ::getpid());
+    const std::string script = fmt::format(
+        "case $ROLLCALL_BOOTSTRAP_RANK in 0) exec {0} barrier notice leave;; 1) {0} barrier leave; : > {1};; "
+        "2) {0} barrier await:{1} kill:9;; esac; exec sleep 1000",
+        kProbe, left);
+    Launched job({"-n", "3", "sh", "-c", script});
+    EXPECT_TRUE(job.saw("rank 0 notice 2: closed its connection to the launcher before it left the job"));
+    EXPECT_FALSE(has(job.so_far().out, "notice 1"));
+    job.signal(SIGTERM);
+    EXPECT_EQ(job.finish().code, 128 + SIGTERM);
+    std::filesystem::remove(left);
+}
+
 TEST(Launcher, NothingRemainsWhenTheCommandIsKilled) {
     const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
     Launched job(probe(3, {"orphan", "shm:" + name + "@1", "barrier", "ready", "wait"}));

@@ -173,6 +173,28 @@ TEST(NoticeQueues, DropWhatARankThatIsGoneDoesNotTake) {
     queue.send(notice_about(2));
 }
 
+TEST(NoticeQueues, TellOnceThatTheOtherEndIsGone) {
+    for (const bool full : {false, true}) {
+        Poller poller;
+        NoticeQueue queue(poller);
+        Ends ends = make_sockets(SOCK_SEQPACKET);
+        ASSERT_TRUE(ends);
+        Descriptor second(::dup(ends.second.get()));
+        int told = 0;
+        queue.open(std::move(ends.first), [&] { ++told; });
+        for (int i = 0; i < (full ? 5000 : 1); ++i) queue.send(notice_about(i));
+        poller.wait(0);
+        ends.second.reset();
+        poller.wait(0);
+        EXPECT_EQ(told, 0) << "another process still has the other end";
+        second.reset();
+        poller.wait(0);
+        poller.wait(0);
+        EXPECT_EQ(told, 1);
+        EXPECT_FALSE(queue.is_open());
+    }
+}
+
 TEST(Deadlines, AreNeverForForever) {
     EXPECT_EQ(deadline_after(kForever), kNever);
     EXPECT_EQ(deadline_after(kForever - std::chrono::nanoseconds(1)), kNever);

@@ -376,6 +376,10 @@ void Job::signalled(int signal) {
 int Job::finish_job() {
     stage_ = Stage::finishing;
     stage_until_ = kNever;
+    if (flush_until_ == kNever && ended_at_ != kNever) {
+        limit_flush();  // output that came late has this time, too
+        flush_until_ = std::max(flush_until_, ended_at_);
+    }
     finish(code_ != 0);
     // Agents may still send output, and this process passes it on. The agents end by themselves, or are lost when nothing is heard of them.
     while (!below_over() && monotonic_now() < flush_until_) tick();
@@ -383,7 +387,12 @@ int Job::finish_job() {
     output_.end_fed();
     output_.finish();
     while (!output_.idle() && monotonic_now() < flush_until_) tick();
-    if (output_.idle()) output_.check_files();
+    if (output_.idle()) {
+        output_.check_files();
+    } else if (code_ == 0 && ended_at_ <= monotonic_now()) {
+        code_ = kExitTimeout;
+        say(fmt::format("not all output was taken within the time limit of {}", exact_duration(options_.timeout.count())));
+    }
     if (!output_.failure().empty()) {
         if (!failure_is_said_) say(output_.failure());
         if (code_ == 0) code_ = 1;

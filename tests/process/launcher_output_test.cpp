@@ -68,6 +68,20 @@ TEST(LauncherOutput, ThatASignalCutsShortIsNotASuccess) {
     EXPECT_TRUE(has(result.error, "the launcher got signal 15 (Terminated)")) << result.error;
 }
 
+TEST(LauncherOutput, ThatNobodyTakesDoesNotOutlastTheTimeLimit) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    Launched::Given given;
+    given.output = ends[1];
+    // The rank ends well: what it wrote waits in the launcher.
+    Launched job({"-n", "1", "--timeout", "500ms", "--grace", "0s", "sh", "-c", "head -c 130000 /dev/zero"}, given);
+    ::close(ends[1]);
+    const Result result = job.finish();
+    ::close(ends[0]);
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "within")) << result.error;
+}
+
 /// A shell's ulimit -f. The ranks write to a pipe, so it is the launcher that reaches the limit.
 TEST(LauncherOutput, ThatReachesTheLimitOfFileSizesIsAFailure) {
     const std::string path = fmt::format("{}/rollcall-output-limit-{}", testing::TempDir(), ::getpid());

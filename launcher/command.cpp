@@ -322,7 +322,9 @@ void add_run_command(usage::Command& root, int& exit_code) {
         ->type_name("ssh|srun|COMMAND")
         ->default_str("ssh; srun on hosts of an allocation of Slurm");
     run_command
-        ->add_option("--fanout", words->fanout, "Let agents start each other in a tree of this width; flat: this command starts all agents")
+        ->add_option("--fanout", words->fanout,
+                     "How many agents this command starts, and then each agent: with more hosts, hosts must reach each other; flat: this "
+                     "command starts all agents")
         ->type_name("N|flat")
         ->default_str(std::to_string(kDefaultFanout));
     run_command->add_option("--command", words->command, "Where `rollcall` is on the hosts")->type_name("PATH")->default_str("as here");

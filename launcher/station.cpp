@@ -64,6 +64,7 @@ Station::Station(Poller& poller, Guarded& guarded, Order order, bool root)
       order_(std::move(order)),
       host_(host_name()),
       node_(poller, *this, order_, guarded.inherited),
+      root_(root),
       parts_(parts_below(order_)),
       hub_(*this, host_, Hub(order_.size, own_ranks(order_), ranks_of(parts_), root)),
       leftovers_(true),
@@ -126,8 +127,12 @@ void Station::hear(std::size_t remote, const Frame& frame) {
 
 void Station::lost(std::size_t remote, const std::string& how, int code) {
     const Remote& gone = *remotes_[remote];
-    hub_.lose_below(static_cast<int>(remote), gone.host().name, how);
-    report(read(encode_lost(code, how, gone.order().hosts)));
+    std::string all = how;
+    if (!root_ && !gone.connected()) {
+        all += fmt::format("; host {} was to start its agent, with --fanout flat the host of the command starts all agents", host_);
+    }
+    hub_.lose_below(static_cast<int>(remote), gone.host().name, all);
+    report(read(encode_lost(code, all, gone.order().hosts)));
 }
 
 Remote* Station::way_to(int rank) const {

@@ -84,6 +84,7 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     void report_traced();
     void reap();
 
+    const bool root_;                 // the launcher's own
     std::vector<Order> parts_;        // of the order, for each agent that this station starts, until it does
     std::map<int, std::size_t> way_;  // from a rank to the remote that leads to it
     bootstrap::HubHost hub_;

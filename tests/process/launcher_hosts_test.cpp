@@ -194,6 +194,11 @@ TEST(Hosts, OneThatCannotBeReachedIsNamed) {
     EXPECT_EQ(result.code, 1);
     EXPECT_TRUE(has(result.error, "host b could not be reached"));
     EXPECT_TRUE(has(result.error, "no way to b"));
+    EXPECT_FALSE(has(result.error, "--fanout"));
+    // Host a starts the agent of host b.
+    const Result tree = run({"--hosts", "a,b", "--fanout", "1", "--agent", "sh -c 'test $0 = a && exec \"$@\"; exit 3' {host}", "true"});
+    EXPECT_TRUE(has(tree.error, "host b could not be reached"));
+    EXPECT_TRUE(has(tree.error, "with --fanout flat the host of the command starts all agents"));
 }
 
 /// The shell's start-up files, or an account that does not allow logins, may print such text.

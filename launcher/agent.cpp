@@ -37,7 +37,7 @@ class Agent final : private Station {
     Agent(Poller& poller, Guarded& guarded, Order order, Link& link)
         : Station(poller, guarded, std::move(order), false),
           link_(link),
-          forwarder_(poller, [this](Blob frame) { send(std::move(frame)); }) {}
+          forwarder_(poller, stream_window(order_.size), [this](Blob frame) { send(std::move(frame)); }) {}
 
     /// Returns the exit code of the agent: 0 if it was told to finish.
     int run(const std::optional<std::string>& closed, std::deque<Frame>& frames) {

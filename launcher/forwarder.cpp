@@ -33,7 +33,7 @@ void Forwarder::readable(const Name& name) {
     Stream& stream = found->second;
     std::array<char, 65536> chunk;
     if (finishing_ && stream.rest == 0) return end(name);
-    std::size_t room = std::min(chunk.size(), kStreamWindow - std::min(kStreamWindow, stream.ahead));
+    std::size_t room = std::min(chunk.size(), window_ - std::min(window_, stream.ahead));
     if (finishing_) room = std::min(room, stream.rest);
     const ssize_t count = room == 0 ? 0 : ::read(stream.pipe.get(), chunk.data(), room);
     if (room > 0 && count > 0) {
@@ -45,7 +45,7 @@ void Forwarder::readable(const Name& name) {
         end(name);
         return;
     }
-    if (stream.ahead >= kStreamWindow) {
+    if (stream.ahead >= window_) {
         stream.watched = false;
         poller_.remove(stream.pipe.get());
     }
@@ -68,7 +68,7 @@ void Forwarder::taken(int rank, bool error, std::size_t bytes) {
         return;
     }
     stream.ahead -= bytes;
-    if (!stream.watched && stream.ahead < kStreamWindow) {
+    if (!stream.watched && stream.ahead < window_) {
         stream.watched = true;
         poller_.add(stream.pipe.get(), EPOLLIN, [this, name](std::uint32_t) { readable(name); });
     }

@@ -2,6 +2,7 @@
 /// Sends what the ranks of an agent write to the launcher.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <utility>
@@ -12,13 +13,13 @@
 
 namespace rollcall::launcher {
 
-/// Reads the pipes of the ranks and sends the bytes as they come, at most kStreamWindow bytes ahead of the launcher.
+/// Reads the pipes of the ranks and sends the bytes as they come, at most `window` bytes of each ahead of the launcher.
 /// A rank whose output is not taken blocks, as it would without a launcher.
 class Forwarder {
   public:
     using Send = std::function<void(Blob frame)>;
 
-    Forwarder(Poller& poller, Send send) : poller_(poller), send_(std::move(send)) {}
+    Forwarder(Poller& poller, std::size_t window, Send send) : poller_(poller), window_(window), send_(std::move(send)) {}
     ~Forwarder();
 
     void add(int rank, bool error, Descriptor pipe);
@@ -44,6 +45,7 @@ class Forwarder {
     void end(const Name& name);
 
     Poller& poller_;
+    std::size_t window_;
     Send send_;
     bool finishing_ = false;
     std::map<Name, Stream> streams_;

@@ -21,6 +21,8 @@
 ///     both   heartbeat       -                            when nothing else was said for a while
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -38,8 +40,12 @@ namespace rollcall::launcher {
 inline constexpr std::uint32_t kAgentProtocol = 3;
 /// The maximal size of a frame between agents. The longest frame is the answer to an exchange.
 inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
-/// How many bytes of one stream of a rank may be under way. Agents read no further until these have been passed on.
-inline constexpr std::size_t kStreamWindow = std::size_t{256} << 10;
+/// How many bytes of one stream of a rank may be under way in a job of `size` ranks. Agents read no further until these have been passed
+/// on. The launcher may have to hold all of them: together 256 MiB, or 8 KiB for each rank if that is more.
+constexpr std::size_t stream_window(int size) {
+    const std::size_t streams = 2 * static_cast<std::size_t>(std::max(size, 1));
+    return std::clamp((std::size_t{256} << 20) / streams, std::size_t{4} << 10, std::size_t{256} << 10);
+}
 
 /// What one host is to run.
 struct HostOrder {

@@ -72,6 +72,15 @@ TEST(LaunchOrder, IsDividedAmongTheAgents) {
     EXPECT_EQ(next[1].hosts.front().name, "h4");
 }
 
+TEST(LauncherStreams, HaveLessUnderWayInLargeJobs) {
+    constexpr std::size_t kKiB = 1024;
+    EXPECT_EQ(stream_window(1), 256 * kKiB);
+    EXPECT_EQ(stream_window(512), 256 * kKiB);
+    EXPECT_EQ(stream_window(1024), 128 * kKiB);
+    EXPECT_EQ(stream_window(32768), 4 * kKiB);
+    EXPECT_EQ(stream_window(65536), 4 * kKiB);
+}
+
 /// A process that was stopped, or busy, for longer than the silence has not been listening.
 TEST(LauncherLink, WhatHasComeIsHeardBeforeASilenceCounts) {
     int ends[2];

@@ -80,6 +80,7 @@ void Input::read() {
         const std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
         watch(false);
         for (auto& [rank, owed] : owed_) owed = bytes.size();
+        owing_ = owed_.size();
         // While a rank is told, it may take the data or be gone, and either changes owed_.
         std::vector<int> ranks;
         for (const auto& [rank, owed] : owed_) ranks.push_back(rank);
@@ -106,14 +107,16 @@ void Input::finish() {
 void Input::taken(int rank, std::size_t bytes, bool closed) {
     const auto found = owed_.find(rank);
     if (found == owed_.end()) return;
+    const bool owed = found->second > 0;
     found->second -= std::min(found->second, bytes);
+    if (owed && (closed || found->second == 0)) --owing_;
     if (closed) owed_.erase(found);
     if (ended_) return;
     if (owed_.empty()) {
         watch(false);
         ended_ = true;
         retry_at_ = kNever;
-    } else if (retry_at_ == kNever && std::all_of(owed_.begin(), owed_.end(), [](const auto& one) { return one.second == 0; })) {
+    } else if (retry_at_ == kNever && owing_ == 0) {
         watch(true);
     }
 }

@@ -46,6 +46,7 @@ class Input {
     int descriptor_;
     pid_t terminal_group_;             // -1: not a terminal
     std::map<int, std::size_t> owed_;  // bytes that each rank has still to take
+    std::size_t owing_ = 0;            // how many ranks have still to take bytes
     Send send_;
     bool polled_ = true;  // false: a regular file
     bool watched_ = false;

@@ -78,14 +78,6 @@ void add_used(pid_t process, std::set<Identity>& used) {
     }
 }
 
-/// Returns whether /proc shows all processes of the kernel: whether this is its first PID namespace.
-bool sees_all_processes() {
-    constexpr std::string_view kFirst = "pid:[4026531836]";  // PROC_PID_INIT_INO, the same for all kernels
-    std::array<char, 64> text;
-    const ssize_t length = ::readlink("/proc/self/ns/pid", text.data(), text.size());
-    return length > 0 && std::string_view(text.data(), static_cast<std::size_t>(length)) == kFirst;
-}
-
 /// Returns whether it is certain that no process of the kernel has a file open for writing, or mapped by such a descriptor. Transports open
 /// their files so. Processes count that /proc does not show, because the kernel grants no read lease while there is one.
 bool is_unused(const std::string& path) {
@@ -153,12 +145,12 @@ void Leftovers::remove(bool failed, const std::set<pid_t>& ranks) {
         const std::string_view text = name;
         if (text.find_first_not_of("0123456789") == std::string_view::npos) add_used(std::stoi(name), used);
     });
-    const bool sees_all = sees_all_processes();
     for (const auto& [identity, name] : files) {
         const auto path = fmt::format("{}/{}", kDirectory, name);
         if (used.contains(identity)) continue;
-        // A process of another container, which shares /dev/shm with this one, may use a file that is the job's only by its name.
-        if (!sees_all && !ours_.contains(identity) && !is_unused(path)) continue;
+        // A file that is the job's only by its name may be used by a process that /proc does not show: one of another container that shares
+        // /dev/shm with this one, or one of this user whose descriptors are secret (prctl(PR_SET_DUMPABLE), file capabilities).
+        if (!ours_.contains(identity) && !is_unused(path)) continue;
         ::unlink(path.c_str());
     }
 }

@@ -46,8 +46,8 @@ class Leftovers {
     /// those with names of UCX or libfabric that appeared meanwhile. Otherwise only its files with such names: a rank of it
     /// may have died without harm to the others, and all other files may have been left on purpose. `ranks`: the processes of
     /// the job's ranks. A file of libfabric whose name begins with one of these numbers is a file of the job, also if its
-    /// process was gone before a look. In a PID namespace, where /proc does not show all processes, a file that was not
-    /// seen by look() is removed only if the kernel says that no process has it open for writing.
+    /// process was gone before a look. /proc does not show what all processes use. So a file that was not seen by look() is
+    /// removed only if the kernel says that no process has it open for writing.
     void remove(bool failed, const std::set<pid_t>& ranks = {});
 
   private:

@@ -223,7 +223,10 @@ LaunchOptions options_from(const RunWords& words, const Words& rest) {
     options.directory = words.directory;
     if (words.fanout == "flat") {
         options.fanout = 0;
-    } else if (const auto fanout = parse_number("--fanout", words.fanout, 1)) {
+    } else if (!words.fanout.empty()) {
+        const auto fanout = number_of_text<int>(words.fanout);
+        if (!fanout || *fanout < 1 || *fanout > kMostRanks)
+            refuse(fmt::format("--fanout takes a number from 1 to {}, or flat, not '{}'", kMostRanks, words.fanout));
         options.fanout = *fanout;
     }
     options.input = parse_input(words.input);

@@ -103,7 +103,7 @@ class PutInvitation {
 
 std::unique_ptr<Bootstrap> join_directory() {
     const std::string directory = environment(kDirectoryVariable);
-    const int size = whole_number(kDirectorySizeVariable, kDirectoryName, 1, kMostRanks);
+    const int size = whole_number(kDirectorySizeVariable, kDirectoryName, 1, kMostCredibleRanks);
     const int rank = whole_number(kDirectoryRankVariable, kDirectoryName, 0, size - 1);
     const std::string path = invitation_path(directory, environment(kDirectoryJobVariable));
     if (::access(directory.c_str(), X_OK) != 0) refuse_directory(path, fmt::format("has no place: {}", error_text(errno)));

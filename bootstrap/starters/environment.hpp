@@ -13,7 +13,7 @@
 namespace rollcall::bootstrap {
 
 /// More ranks than any job has. A larger number is a mistake.
-inline constexpr int kMostRanks = 1 << 24;
+inline constexpr int kMostCredibleRanks = 1 << 24;
 
 /// Returns the value of a variable. Empty if it is not set.
 inline std::string environment(const char* variable) {

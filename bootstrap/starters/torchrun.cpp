@@ -108,7 +108,7 @@ std::unique_ptr<Bootstrap> join_torchrun() {
                                 kTorchrunName, std::strcmp(variable, "MASTER_ADDR") == 0 ? "MASTER_PORT" : "MASTER_ADDR", variable));
     }
     const auto settings = Settings::from_environment();
-    const int size = whole_number("WORLD_SIZE", kTorchrunName, 1, kMostRanks);
+    const int size = whole_number("WORLD_SIZE", kTorchrunName, 1, kMostCredibleRanks);
     const int rank = whole_number("RANK", kTorchrunName, 0, size - 1);
     const int master_port = whole_number("MASTER_PORT", kTorchrunName, 1, kHighestPort);
     const std::string name = environment("MASTER_ADDR");

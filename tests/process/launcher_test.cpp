@@ -35,6 +35,7 @@ TEST(Launcher, WrongUsageIsOneLineAndTwo) {
         {{"-n", "2x", "true"}, "'2x'"},
         {{"-n", "99999999999", "true"}, "from 1 to"},
         {{"--foo", "-n", "1", "true"}, "'--foo'"},
+        {{"-n", "1", "--fanout", "0", "true"}, "rollcall: run: --fanout takes a number from 1 to 65536, or flat, not '0'"},
         {{"-n", "1", "--bind-to", "chair", "true"}, "rollcall: run: --bind-to takes auto, none, hwthread, core"},
         {{"-n", "1", "--map-by", "chair", "true"}, "rollcall: run: --map-by takes slot, node"},
         {{"-n", "1", "--input", "second", "true"}, "first, all or none"},

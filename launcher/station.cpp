@@ -129,7 +129,7 @@ void Station::lost(std::size_t remote, const std::string& how, int code) {
     const Remote& gone = *remotes_[remote];
     std::string all = how;
     if (!root_ && !gone.connected()) {
-        all += fmt::format("; host {} was to start its agent, with --fanout flat the host of the command starts all agents", host_);
+        all += fmt::format("; host {} has tried it; with --fanout flat the host of the command starts all agents", host_);
     }
     hub_.lose_below(static_cast<int>(remote), gone.host().name, all);
     report(read(encode_lost(code, all, gone.order().hosts)));

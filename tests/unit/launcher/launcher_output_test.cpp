@@ -292,7 +292,7 @@ TEST(LauncherFinish, AWriterThatCannotBeEndedDoesNotKeepAnAgent) {
     EndlessWriter writer;
     {
         Poller poller;
-        Forwarder forwarder(poller, [](const Blob&) {});
+        Forwarder forwarder(poller, stream_window(1), [](const Blob&) {});
         forwarder.add(0, false, writer.take());
         forwarder.finish();
         EXPECT_TRUE(forwarder.idle()) << "it goes on when the launcher has taken what it has sent";

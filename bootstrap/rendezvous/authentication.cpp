@@ -12,7 +12,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-constexpr std::uint32_t kRendezvousVersion = 1;
+constexpr std::uint32_t kRendezvousVersion = 2;
 constexpr std::array<char, 4> kRendezvousMagic = {'R', 'C', 'r', 'v'};
 constexpr std::size_t kNonceOffset = kHelloBytes - kNonceBytes;
 constexpr const char* kInitiatorProves = "rollcall initiator proves";
@@ -192,25 +192,39 @@ Session Responder::session(const Proof& proof) const {
             session_key(key_, kInitiatorSends, hello_, challenge_)};
 }
 
-std::array<std::byte, kSealBytes> Sealing::of(FrameType type, std::span<const std::byte> body) const {
+Digest digest_of(std::span<const std::byte> bytes) {
+    Digest digest;
+    ::crypto_generichash(raw(digest.data()), digest.size(), raw(bytes.data()), bytes.size(), nullptr, 0);
+    return digest;
+}
+
+const Digest& LastDigest::of(const std::shared_ptr<const Blob>& frame) {
+    if (frame_ != frame) {
+        digest_ = digest_of(std::span(*frame).subspan(kHeaderBytes));
+        frame_ = frame;
+    }
+    return digest_;
+}
+
+std::array<std::byte, kSealBytes> Sealing::of(FrameType type, std::size_t bytes, const Digest& body) const {
     std::array<std::byte, kSealBytes> seal;
     KeyedHash(key_, kSealBytes)
         .add(little_endian(number_))
         .add(little_endian(static_cast<std::uint16_t>(type)))
-        .add(little_endian(std::uint64_t{body.size()}))
+        .add(little_endian(std::uint64_t{bytes}))
         .add(body)
         .finish(seal);
     return seal;
 }
 
-Blob Sealing::seal(std::span<const std::byte> frame) {
-    const auto seal = of(type_of(frame), frame.subspan(kHeaderBytes));
+Blob Sealing::seal(std::span<const std::byte> frame, const Digest& body) {
+    const auto seal = of(type_of(frame), frame.size() - kHeaderBytes, body);
     ++number_;
     return FrameWriter(FrameType::seal).raw(seal).finish();
 }
 
 void Sealing::check(const Frame& frame, const Frame& seal) {
-    const auto expected = of(frame.type, frame.body);
+    const auto expected = of(frame.type, frame.body.size(), digest_of(frame.body));
     ++number_;
     if (seal.type != FrameType::seal || seal.body.size() != kSealBytes ||
         ::sodium_memcmp(expected.data(), seal.body.data(), kSealBytes) != 0) {

@@ -9,7 +9,8 @@
 ///
 /// A proof is a keyed BLAKE2b over the identity of the side that proves, the hello, and the challenge without its proof. So it holds only
 /// for these two nonces, these two processes, and this direction. Two session keys come from the same data, one for each direction. Over a
-/// network every frame is followed by a seal, which is a keyed BLAKE2b over the number of the frame and the frame itself.
+/// network every frame is followed by a seal, which is a keyed BLAKE2b over the number of the frame, its type and length, and a digest of
+/// its body. The digest needs no key. So it is made once for a frame that goes to all hosts.
 #pragma once
 
 #include <array>
@@ -31,6 +32,7 @@ inline constexpr std::size_t kKeyDigits = 2 * kKeyBytes;
 inline constexpr std::size_t kNonceBytes = 32;
 inline constexpr std::size_t kProofBytes = 32;
 inline constexpr std::size_t kSealBytes = 16;
+inline constexpr std::size_t kDigestBytes = 32;
 
 /// A 256-bit secret. The destructor wipes its memory.
 class Key {
@@ -122,18 +124,35 @@ class Responder {
     bool same_version_ = false;
 };
 
-/// Seals what goes in one direction over a network. Both sides count the frames, so a seal does not fit if a frame was left out, repeated
-/// or moved.
+/// A BLAKE2b without a key.
+using Digest = std::array<std::byte, kDigestBytes>;
+Digest digest_of(std::span<const std::byte> bytes);
+
+/// The digest of the body of the frame that was asked for last. The table of all cards goes to each host. If it were hashed for each,
+/// the root of a large job would be silent meanwhile, for so long that others would take it for lost.
+class LastDigest {
+  public:
+    const Digest& of(const std::shared_ptr<const Blob>& frame);
+
+  private:
+    std::shared_ptr<const Blob> frame_;  ///< It is kept, so that no other frame gets its address.
+    Digest digest_{};
+};
+
+/// Seals what goes in one direction over a network. Both sides count the frames, so a seal does not fit if a frame was left out,
+/// repeated or moved.
 class Sealing {
   public:
     explicit Sealing(const Key& key) : key_(key) {}
     /// Returns the frame `seal` that must follow this whole frame.
-    Blob seal(std::span<const std::byte> frame);
+    Blob seal(std::span<const std::byte> frame) { return seal(frame, digest_of(frame.subspan(kHeaderBytes))); }
+    /// The same for a frame whose body has this digest.
+    Blob seal(std::span<const std::byte> frame, const Digest& body);
     /// Checks a frame with the seal that came after it. Throws Error{bootstrap}.
     void check(const Frame& frame, const Frame& seal);
 
   private:
-    std::array<std::byte, kSealBytes> of(FrameType type, std::span<const std::byte> body) const;
+    std::array<std::byte, kSealBytes> of(FrameType type, std::size_t bytes, const Digest& body) const;
     Key key_;
     std::uint64_t number_ = 0;
 };

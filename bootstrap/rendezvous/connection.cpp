@@ -29,10 +29,10 @@ std::optional<Frame> Connection::next() {
     return std::nullopt;
 }
 
-bool Connection::post(const std::shared_ptr<const Blob>& frame) {
+bool Connection::post(const std::shared_ptr<const Blob>& frame, LastDigest& digest) {
     if (!sealed_ && outbox_.empty() && hand_out(socket_.get(), frame)) return true;
     outbox_.add(frame);
-    if (sealed_) outbox_.add(sending_.seal(*frame));
+    if (sealed_) outbox_.add(sending_.seal(*frame, digest.of(frame)));
     return flush();
 }
 

@@ -24,8 +24,13 @@ class Connection {
     bool receive() { return inbox_.receive(socket_.get()) == Inbox::State::open; }
     /// Returns the next frame. Throws Error{bootstrap} for a frame that the other side may not send.
     std::optional<Frame> next();
-    /// Adds a frame, and sends what the socket takes. Returns false if the other side is gone.
-    bool post(const std::shared_ptr<const Blob>& frame);
+    /// Adds a frame, and sends what the socket takes. Returns false if the other side is gone. `digest` saves work for frames that go to
+    /// several connections.
+    bool post(const std::shared_ptr<const Blob>& frame, LastDigest& digest);
+    bool post(const std::shared_ptr<const Blob>& frame) {
+        LastDigest digest;
+        return post(frame, digest);
+    }
     bool flush() { return outbox_.send(socket_.get()); }
     bool flushed() const { return outbox_.empty(); }
 

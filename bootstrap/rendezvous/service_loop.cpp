@@ -224,7 +224,7 @@ void Service::Loop::hear(int number) {
 }
 
 void Service::Loop::post(Peer& peer, const std::shared_ptr<const Blob>& frame) {
-    if (!peer.connection.post(frame)) return lose_unheard(peer);
+    if (!peer.connection.post(frame, last_digest_)) return lose_unheard(peer);
     flush(peer);
 }
 

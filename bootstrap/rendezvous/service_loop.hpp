@@ -122,6 +122,7 @@ class Service::Loop : public HubHost::Routes {
     int root_ = 0;              ///< The number of the peer that is the root; 0: this process is the root, or the root is gone.
     int next_number_ = 1;
     std::vector<std::pair<int, std::string>> losing_;  ///< Peers that are lost, and how. They stay here until they are not in use.
+    LastDigest last_digest_;                           ///< Of what went over the network.
     Assembly assembly_;
     Nanoseconds assembled_by_ = kNever;
     Nanoseconds beat_at_ = kNever;

@@ -154,6 +154,24 @@ TEST(Seals, DoNotFitWhatWasChangedRepeatedOrLeftOut) {
     EXPECT_THROW(stranger.check(frame_of(frame), frame_of(first)), Error);
 }
 
+TEST(Seals, OfAFrameForManyAreMadeFromOneDigest) {
+    LastDigest last;
+    const auto barrier = std::make_shared<const Blob>(FrameWriter(FrameType::barrier).u64(7).finish());
+    const auto again = std::make_shared<const Blob>(FrameWriter(FrameType::barrier).u64(8).finish());
+    const Digest first = last.of(barrier);
+    EXPECT_EQ(last.of(barrier), first);
+    EXPECT_EQ(digest_of(std::span(*barrier).subspan(kHeaderBytes)), first);
+    EXPECT_NE(last.of(again), first);
+    for (const auto& frame : {barrier, again, barrier}) {
+        const Key key = Key::random();
+        Sealing receiver(key);
+        receiver.check(frame_of(*frame), frame_of(Sealing(key).seal(*frame, last.of(frame))));
+    }
+    const Key key = Key::random();
+    Sealing receiver(key);
+    EXPECT_THROW(receiver.check(frame_of(*barrier), frame_of(Sealing(key).seal(*barrier, last.of(again)))), Error);
+}
+
 TEST(Keys, AreDerivedByEveryPartAndItsPlace) {
     const Key key = Key::random();
     EXPECT_TRUE(equal(key.derive({"a", "bc"}), key.derive({"a", "bc"})));

@@ -18,7 +18,7 @@ Task combine_up_tree(Operation& op, const Members& members, int member, Bytes da
         if (member + distance >= n) continue;
         if (!has_room && !scratch) {
             received = scratch.emplace(size, contribution).bytes();
-            if (member > 0) into = result.emplace(size, contribution).bytes();
+            if (data.size < size) into = result.emplace(size, contribution).bytes();
         }
         co_await op.receive(members.rank(member + distance), received, step);
         co_await op.combine(into, combined, received);

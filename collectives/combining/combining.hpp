@@ -12,8 +12,8 @@
 namespace rollcall::collectives {
 
 /// Combines the contributions of all ranks, up a binomial tree, into `data` of rank `top`. Operands stay in rank
-/// order if `top` is 0. A rank takes its children in the order of their distance. If `data` has room for two contributions, no other memory
-/// is needed; if not, ranks other than `top` ignore it. Uses one step.
+/// order if `top` is 0. A rank takes its children in the order of their distance. Ranks other than `top` combine in `data`, too, if it has
+/// room for a contribution. If it has room for two, no other memory is needed. Uses one step.
 Task combine_up_tree(Operation& op, int top, transport::Bytes data, std::uint64_t step);
 /// The same among the given members, into `data` of member 0.
 Task combine_up_tree(Operation& op, const Members& members, int member, transport::Bytes data, std::uint64_t step);

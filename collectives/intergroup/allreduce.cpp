@@ -16,7 +16,7 @@ Task intergroup_allreduce_reduce_then_broadcast(Operation& op) {
     const auto contribution = op.arguments().contribution;
     const bool is_top = sides.member == 0;
     const Scratch combined(is_top ? contribution.size : 0, contribution);
-    co_await combine_up_tree(op, sides.own, sides.member, combined.bytes(), kUp);
+    co_await combine_up_tree(op, sides.own, sides.member, is_top ? combined.bytes() : op.arguments().data, kUp);
     if (is_top) {
         const auto received = op.receive(sides.other.rank(0), op.arguments().data, kAcross);
         co_await op.send(sides.other.rank(0), combined.bytes(), kAcross);

@@ -19,6 +19,7 @@
 #include "foundation/units.hpp"
 #include "launcher/allocation.hpp"
 #include "launcher/launch.hpp"
+#include "launcher/spellings.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::launcher {
@@ -98,14 +99,25 @@ Timeout parse_time(const char* option, const std::string& text, bool zero_allowe
     return time;
 }
 
+/// `command` is where the option would have to be.
+[[noreturn]] void refuse_option(const usage::Command& command, const std::string& word) {
+    const std::string name = word.substr(0, word.find('='));
+    const Spelling* const spelling = spelling_elsewhere(name);
+    const std::string ours(spelling != nullptr ? std::string(spelling->ours) : "-" + name);  // -hostfile
+    if (command.has_option(ours)) {
+        const std::string value(spelling != nullptr ? spelling->value : "");
+        refuse(fmt::format("{} is how other launchers spell it; allowed here: {}{}{}", quote(name), ours, value.empty() ? "" : " ", value));
+    }
+    refuse(fmt::format("unknown option {}; allowed: -n N, --env K=V, and before the first program those that `rollcall run --help` lists",
+                       quote(word)));
+}
+
 /// Makes one program from its options and the words that follow them.
-Application application(const ProgramWords& words, Words rest, std::optional<int> ranks_if_not_said) {
+Application application(const usage::Command& command, const ProgramWords& words, Words rest, std::optional<int> ranks_if_not_said) {
     if (!rest.empty() && rest.front() == "--") {
         rest.erase(rest.begin());
     } else if (!rest.empty() && rest.front().starts_with("-") && rest.front().size() > 1) {
-        refuse(fmt::format(
-            "unknown option '{}'; allowed: -n N, --env K=V, and before the first program those that `rollcall run --help` lists",
-            rest.front()));
+        refuse_option(command, rest.front());
     }
     if (rest.empty()) refuse("a program is missing; allowed: rollcall run -n N [options] program [arguments] [: -n M program2 ...]");
     Application result;
@@ -180,10 +192,12 @@ std::optional<int> slots_of(const LaunchOptions& options) {
 }
 
 /// The programs, and the environment that they have in common. The hosts must be known.
-void add_applications(const RunWords& words, const Words& rest, LaunchOptions& options) {
+void add_applications(const usage::Command& command, const RunWords& words, LaunchOptions& options) {
+    const Words rest = command.remaining();
     auto begin = rest.begin();
     auto end = std::find(begin, rest.end(), kBetweenPrograms);
-    options.applications.push_back(application(words.first, Words(begin, end), end == rest.end() ? slots_of(options) : std::nullopt));
+    options.applications.push_back(
+        application(command, words.first, Words(begin, end), end == rest.end() ? slots_of(options) : std::nullopt));
     // Variables that are set before the first program hold for all programs.
     options.environment = std::move(options.applications.front().environment);
     options.applications.front().environment.clear();
@@ -199,7 +213,7 @@ void add_applications(const RunWords& words, const Words& rest, LaunchOptions& o
         } catch (const usage::WrongUsage& error) {
             refuse(fmt::format("after ':': {}; allowed: -n M [--env K=V]... program [arguments]", error.reason()));
         }
-        options.applications.push_back(application(more, parser.remaining(), std::nullopt));
+        options.applications.push_back(application(parser, more, parser.remaining(), std::nullopt));
     }
     int ranks = 0;
     for (const Application& one : options.applications) {
@@ -208,10 +222,10 @@ void add_applications(const RunWords& words, const Words& rest, LaunchOptions& o
     }
 }
 
-LaunchOptions options_from(const RunWords& words, const Words& rest) {
+LaunchOptions options_from(const usage::Command& command, const RunWords& words) {
     LaunchOptions options;
     add_hosts(words, options);
-    add_applications(words, rest, options);
+    add_applications(command, words, options);
     try {
         options.map_by = parse_map_by(words.map_by);
         options.bind_to = parse_bind_to(words.bind_to);
@@ -359,8 +373,9 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_flag("--timestamp-output", words->timestamp_output, "Begin each line of output with the time of day");
     run_command->add_flag("--dry-run", words->dry_run, "Start nothing; write what would be started, and where");
     run_command->footer(kFooter);
+    run_command->refuse_unknown([run_command](const std::string& word) { refuse_option(*run_command, word); });
     run_command->callback([run_command, words, &exit_code] {
-        const LaunchOptions options = options_from(*words, run_command->remaining());
+        const LaunchOptions options = options_from(*run_command, *words);
         if (words->dry_run) {
             fmt::print("{}", describe(options));
             return;

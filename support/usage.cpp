@@ -41,6 +41,23 @@ std::string options(const CLI::App& command) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string unknown_option(const CLI::App& command, const std::string& word) {
+    return fmt::format("unknown option {} of `{}`; allowed: {}", quote(word), full_name(command), options(command));
+}
+
+/// Returns the word that the parser took for a request for the help, because it begins with the same letter ("-hosts"). The parser takes
+/// the other letters for flags, and leaves those that it does not know ("-osts"). Returns "" if the user asked for the help.
+std::string no_request_for_help(const CLI::App& command, const std::vector<std::string>& words) {
+    constexpr std::string_view kHelp = "-h";
+    const auto left = command.remaining();
+    for (const std::string& word : words) {
+        if (word.size() > kHelp.size() && word.starts_with(kHelp) && word != "-help" &&
+            std::find(left.begin(), left.end(), "-" + word.substr(kHelp.size())) != left.end())
+            return word;
+    }
+    return {};
+}
+
 /// Says what is wrong with the arguments of `root`, and what is allowed instead. `error` is what the parser threw.
 std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     const auto& command = innermost(root);
@@ -49,9 +66,7 @@ std::string describe(const CLI::App& root, const CLI::ParseError& error) {
     // An unknown word is reported first, because other words may only seem to be missing on account of it.
     if (const auto unknown = command.remaining(); !unknown.empty() && !takes_anything) {
         const auto& word = unknown.front();
-        if (word.starts_with('-')) {
-            return fmt::format("unknown option {} of `{}`; allowed: {}", quote(word), full_name(command), options(command));
-        }
+        if (word.starts_with('-')) return unknown_option(command, word);
         if (has_subcommands) return fmt::format("unknown subcommand {}; allowed: {}", quote(word), subcommands(command));
         return fmt::format("unexpected argument {} of `{}`; allowed: {}", quote(word), full_name(command), options(command));
     }
@@ -131,6 +146,7 @@ struct Command::State {
     std::unique_ptr<CLI::App> own = nullptr;  ///< Set for the outermost command. It owns the objects of its subcommands.
     std::deque<Option> options = {};
     std::deque<std::unique_ptr<Command>> subcommands = {};
+    std::function<void(const std::string& word)> refuse_unknown = {};
 
     Option* add(CLI::Option* option) { return &options.emplace_back(option); }
 };
@@ -197,6 +213,16 @@ void Command::leave_words() {
 
 std::vector<std::string> Command::remaining() const { return state_->app->remaining(); }
 
+bool Command::has_option(const std::string& name) const { return state_->app->get_option_no_throw(name) != nullptr; }
+
+void Command::refuse_unknown(std::function<void(const std::string& word)> refuse) { state_->refuse_unknown = std::move(refuse); }
+
+const Command& Command::named() const {
+    for (const auto& subcommand : state_->subcommands)
+        if (subcommand->state_->app->parsed()) return subcommand->named();
+    return *this;
+}
+
 void Command::footer(const std::string& text) { state_->app->footer(text); }
 
 std::string Command::footer() const { return state_->app->get_footer(); }
@@ -212,10 +238,16 @@ void Command::when_named(std::function<void()> add) {
 void Command::callback(std::function<void()> run) { state_->app->callback(std::move(run)); }
 
 template <typename Parse>
-void Command::guarded(const Parse& parse) {
+void Command::guarded(const std::vector<std::string>& words, const Parse& parse) {
     try {
         parse();
     } catch (const CLI::Success& help_or_version) {
+        const Command& command = named();
+        if (const std::string word = no_request_for_help(*command.state_->app, words); !word.empty()) {
+            if (command.state_->refuse_unknown) command.state_->refuse_unknown(word);
+            const std::string sentence = unknown_option(*command.state_->app, word);
+            throw WrongUsage(sentence, sentence);
+        }
         state_->app->exit(help_or_version);
     } catch (const CLI::ParseError& error) {
         throw WrongUsage(describe(*state_->app, error), error.what());
@@ -223,12 +255,12 @@ void Command::guarded(const Parse& parse) {
 }
 
 void Command::parse(int argc, const char* const* argv) {
-    guarded([&] { state_->app->parse(argc, argv); });
+    guarded({argv, argv + argc}, [&] { state_->app->parse(argc, argv); });
 }
 
 void Command::parse(std::vector<std::string> words) {
-    std::reverse(words.begin(), words.end());  // CLI11 takes the words from the back.
-    guarded([&] { state_->app->parse(std::move(words)); });
+    const std::vector<std::string> backwards(words.rbegin(), words.rend());  // CLI11 takes the words from the back.
+    guarded(words, [&] { state_->app->parse(std::vector<std::string>(backwards)); });
 }
 
 std::string one_line(std::string_view text) {

@@ -103,6 +103,10 @@ class Command {
     /// them a check that refuses every word.
     void leave_words();
     std::vector<std::string> remaining() const;
+    bool has_option(const std::string& name) const;
+    /// `refuse` is called with a word such as "-hosts", which begins like -h but is no request for the help. It throws the error. Without
+    /// it, the word is an unknown option.
+    void refuse_unknown(std::function<void(const std::string& word)> refuse);
 
     /// Sets the text at the end of the help.
     void footer(const std::string& text);
@@ -125,7 +129,9 @@ class Command {
     struct State;
     explicit Command(CLI::App* app);
     template <typename Parse>
-    void guarded(const Parse& parse);
+    void guarded(const std::vector<std::string>& words, const Parse& parse);
+    /// Returns the innermost subcommand that the user named.
+    const Command& named() const;
 
     std::unique_ptr<State> state_;
 };

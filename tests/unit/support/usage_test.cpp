@@ -46,6 +46,7 @@ TEST(Usage, NamesTheWordAndListsWhatIsAllowed) {
     EXPECT_EQ(said({"info", "fast"}), "unexpected argument 'fast' of `rollcall info`; allowed: -h,--help, --all, --ranks, --name");
     EXPECT_EQ(said({"info", "--ranks", "0"}), "--ranks: 0 is too few; allowed: 1 and more");
     EXPECT_EQ(said({"info", "--all"}), "");
+    EXPECT_EQ(said({"info", "-hosts", "a"}), "unknown option '-hosts' of `rollcall info`; allowed: -h,--help, --all, --ranks, --name");
 }
 
 TEST(Usage, SaysThatAnOptionIsGivenTwiceOrWithoutAValueOrWithOne) {

@@ -34,20 +34,24 @@ using runtime::OperationKind;
 void work_as_rank(const AgendaWords& words, Agenda agenda) {
     Job job;
     leave_out_impossible(agenda.sweep, job.world());
-    const auto measure = [&](const std::function<void(Measured)>& use) { measure_as_rank(job, agenda, words.inherited, use); };
+    const auto measure = [&](const std::function<void(std::vector<Measured>)>& use) { measure_as_rank(job, agenda, words.inherited, use); };
     if (job.rank() != 0) {
-        measure([](const Measured&) {});
+        measure([](const std::vector<Measured>&) {});
     } else if (const auto path = samples_path(words.inherited); !path.empty()) {
         RawWriter samples(path);
-        measure([&](const Measured& cell) {
-            for (const CallSample& call : cell.calls) samples.append(cell.identity, cell.setup, call);
+        measure([&](const std::vector<Measured>& cells) {
+            for (const Measured& cell : cells)
+                for (const CallSample& call : cell.calls) samples.append(cell.identity, cell.setup, call);
             samples.flush();
         });
         samples.close();
     } else {
         check_for_all(job, [&] { require_files(agenda.sweep); });
         Report report(agenda.sweep, std::cout);
-        measure([&](Measured cell) { report.add(std::move(cell)); });
+        measure([&](std::vector<Measured> cells) {
+            for (Measured& cell : cells) report.add(std::move(cell));
+            report.flush();  // the job may be interrupted before the next size has been measured
+        });
         report.finish();
     }
 }

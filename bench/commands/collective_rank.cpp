@@ -81,8 +81,8 @@ class Runner {
         make_sleep_exact();
     }
 
-    /// At rank 0, calls `use` for each cell, once all cells of its size have been measured.
-    void run(const std::function<void(Measured)>& use) {
+    /// At rank 0, calls `use` with all cells of a size and of a distribution, once they have been measured.
+    void run(const std::function<void(std::vector<Measured>)>& use) {
         if (const Nanoseconds error = time_.worst_error(); error > 0 && job_.rank() == 0 && agenda_.first == 0)
             std::cerr << fmt::format("clocks of several hosts: synchronised, at most {} off\n",
                                      format_duration(static_cast<double>(error) * 1e-9));
@@ -109,13 +109,12 @@ class Runner {
     std::string_view asked(std::string_view algorithm) const { return algorithm == "auto" && auto_is_set_ ? "" : algorithm; }
     std::uint64_t size_of_call(std::uint64_t bytes) const { return call_bytes(sweep_.operation, bytes, job_.size()); }
 
-    void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution, const std::function<void(Measured)>& use) {
+    void run_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution,
+                  const std::function<void(std::vector<Measured>)>& use) {
         std::vector<Measured> measured = measure_size(bytes, distribution);
         progress_.erase();
-        for (Measured& cell : measured) {
-            add_notes(cell, sweep_, distribution);
-            use(std::move(cell));
-        }
+        for (Measured& cell : measured) add_notes(cell, sweep_, distribution);
+        if (job_.rank() == 0) use(std::move(measured));
     }
 
     std::vector<Measured> measure_size(std::uint64_t bytes, std::optional<SizeDistribution> distribution) {
@@ -308,7 +307,7 @@ void leave_out_impossible(Sweep& sweep, const Communicator& world) {
     });
 }
 
-void measure_as_rank(Job& job, const Agenda& agenda, const Inherited& inherited, const std::function<void(Measured)>& use) {
+void measure_as_rank(Job& job, const Agenda& agenda, const Inherited& inherited, const std::function<void(std::vector<Measured>)>& use) {
     Runner(job, agenda, inherited).run(use);
 }
 

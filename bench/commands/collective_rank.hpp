@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include <rollcall/rollcall.hpp>
 
@@ -20,8 +21,8 @@ void add_notes(Measured& measured, const Sweep& sweep, std::optional<SizeDistrib
 /// stays, and fails.
 void leave_out_impossible(Sweep& sweep, const Communicator& world);
 
-/// Measures all cells. At rank 0, calls `use` for each cell, once all cells of its size have been measured. Collective. Aborts the job if a
-/// call has given a wrong result.
-void measure_as_rank(Job& job, const Agenda& agenda, const Inherited& inherited, const std::function<void(Measured)>& use);
+/// Measures all cells. At rank 0, calls `use` with all cells of a size and of a distribution, once they have been measured. Collective.
+/// Aborts the job if a call has given a wrong result.
+void measure_as_rank(Job& job, const Agenda& agenda, const Inherited& inherited, const std::function<void(std::vector<Measured>)>& use);
 
 }  // namespace rollcall::bench

@@ -22,6 +22,8 @@ class Report {
     Report(const Sweep& sweep, std::ostream& out);
     /// In a sweep of a paper's table, the cell of the base must come before that of the algorithm that is compared with it.
     void add(Measured measured);
+    /// Prints the rows that were held back (CompetitivePrinter). All patterns of what was added must have been added.
+    void flush() { printer_.flush(); }
     /// Prints the remaining cells and draws the picture, unless there are no cells. Throws Error{state} if a file cannot be written.
     void finish();
 

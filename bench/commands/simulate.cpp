@@ -297,6 +297,7 @@ void simulate(const Plan& plan, Report& report, ProgressLine& progress, std::siz
                     }
                 }
             }
+            report.flush();
         }
     }
 }

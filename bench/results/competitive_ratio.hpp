@@ -18,19 +18,20 @@ namespace rollcall::bench {
 void add_competitive_ratios(std::span<Cell> cells, bool in_table);
 
 /// Prints cells, each with its competitive_ratio. It is known when all cells of a number of ranks and a size have been added, so they are
-/// printed together then. Cells without a performance_ratio are printed at once.
+/// printed together: when the next number or size comes, or when flush() says that none is missing. Cells without a performance_ratio are
+/// printed at once.
 class CompetitivePrinter {
   public:
     /// `several_patterns`: without it the text does not show competitive_ratio, which equals performance_ratio.
     CompetitivePrinter(std::ostream& out, output::Format format, bool several_patterns)
         : printer_(out, format), several_patterns_(several_patterns) {}
     void add(Cell cell);
+    /// Prints the cells that were held back. All with which they are compared must have been added.
+    void flush();
     /// Prints the remaining cells. Must be called once.
     void finish();
 
   private:
-    void flush();
-
     CellPrinter printer_;
     bool several_patterns_;
     std::vector<Cell> held_;  ///< All of one number of ranks and one size.

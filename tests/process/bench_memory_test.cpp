@@ -27,6 +27,12 @@ TEST_F(BenchCommand, WhatWasMeasuredBeforeAFailureIsPrinted) {
     EXPECT_EQ(ended.code, 1) << ended.error;
     for (const char* row : {"linear     8 ", "linear     1Ki "}) EXPECT_NE(ended.out.find(row), std::string::npos) << ended.out;
     EXPECT_EQ(lines_of(contents(raw)).size(), 1u + 2 * 2);
+    // Each pattern has its own performance ratio, so rows wait for those of the other patterns, but not for the next size.
+    const Ended live =
+        run("bench broadcast --ranks 1 --bytes 8,1Ki,256Ti --arrival balanced,root_late:1us --algorithm linear "
+            "--iterations 2 --format csv");
+    EXPECT_EQ(live.code, 1) << live.error;
+    EXPECT_EQ(lines_of(live.out).size(), 1u + 2 * 2) << live.out;
     const Ended csv = run("bench gather --ranks 1 --bytes 8,256Ti --algorithm linear --iterations 2 --format csv");
     EXPECT_EQ(csv.code, 1) << csv.error;
     EXPECT_EQ(lines_of(csv.out).size(), 2u) << csv.out;

@@ -63,6 +63,8 @@ TEST(BenchCompetitiveRatio, CellsOfASizeArePrintedTogether) {
     EXPECT_EQ(out.str(), "") << "the next pattern might be worse";
     printer.add(ratio_cell("linear", 64, "balanced", 5));
     EXPECT_EQ(lines().size(), 2u);
+    printer.flush();
+    EXPECT_EQ(lines().size(), 3u) << "the last size does not wait for another one";
     printer.finish();
     const auto all = lines();
     ASSERT_EQ(all.size(), 3u);

@@ -142,7 +142,7 @@ Task intergroup_reduce_shared_memory(Operation& op) {
     if (part.is_root)
         co_await combine_what_others_bring(op, nothing, false, op.arguments().data);
     else
-        co_await publish_all(op, 0, op.arguments().contribution);
+        co_await publish_last(op, 0, op.arguments().contribution);
 }
 
 Task intergroup_allreduce_shared_memory(Operation& op) {

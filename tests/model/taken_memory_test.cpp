@@ -1,4 +1,5 @@
 // Collective operations on data in memory that the program has taken from the runtime: it is read where it stands, and not copied in.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -6,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tests/model/intergroup.hpp"
 #include "tests/model/reduced.hpp"
 
 namespace rollcall::model_test {
@@ -208,6 +210,41 @@ TEST(TakenMemory, SavesTheCopiesInOnSeveralNodes) {
     EXPECT_EQ(exits(OperationKind::reduce, 6000, true, false), (Times{24'000, 6000, 6000, 6000, 6000, 30'000}));
     EXPECT_EQ(exits(OperationKind::reduce, 6000, true, true), (Times{24'000, 12'000, 18'000, 12'000, 18'000, 30'000}));
     EXPECT_EQ(exits(OperationKind::reduce, 6000, false, true), (Times{24'000, 6000, 6000, 6000, 6000, 30'000}));
+}
+
+// A reduce from ranks 0 and 1 to rank 2, which is the other group: 20,000 ns to copy what a rank brings, or to combine it.
+TEST(TakenMemory, SavesTheCopiesInOfAReduceBetweenGroups) {
+    constexpr std::uint64_t kBytes = 20'000;
+    const AlgorithmEntry& entry = collectives::find_algorithm(OperationKind::intergroup_reduce, "shared_memory", collectives::kReal);
+    const auto exits = [&](bool is_taken, bool stays) {
+        Simulation::Options options = one_node();
+        options.ranks = 3;
+        options.first_group = 2;
+        Simulation simulation(options);
+        std::vector<std::vector<std::uint8_t>> others(3, std::vector<std::uint8_t>(kBytes));
+        const auto outcome = simulation.run(
+            [&](int rank) {
+                std::uint8_t* memory = others[static_cast<std::size_t>(rank)].data();
+                if (is_taken && rank < 2) memory = static_cast<std::uint8_t*>(simulation.engine(rank).node()->buffers().allocate(kBytes));
+                Simulation::RankCall call{call_between(entry, 2, 2, kBytes, kBytes, rank), entry.algorithm, {}};
+                call.arguments = arguments_between(collectives::operation(entry.operation), 2, 1, 2, kBytes, kBytes, rank);
+                if (rank < 2) {
+                    std::fill_n(memory, kBytes, static_cast<std::uint8_t>(3 + rank));
+                    call.arguments.contribution.data = memory;
+                } else {
+                    call.arguments.data.data = memory;
+                }
+                call.stays = stays;
+                return call;
+            },
+            Times(3));
+        for (const auto& error : outcome.errors) EXPECT_EQ(error, nullptr) << error->what();
+        EXPECT_EQ(others[2], std::vector<std::uint8_t>(kBytes, 7));
+        return outcome.exits;
+    };
+    EXPECT_EQ(exits(true, true), (Times{20'000, 40'000, 40'000}));
+    for (const bool stays : {false, true}) EXPECT_EQ(exits(false, stays), (Times{20'000, 20'000, 60'000})) << stays;
+    EXPECT_EQ(exits(true, false), (Times{20'000, 20'000, 60'000})) << "who leaves has copied";
 }
 
 }  // namespace

@@ -18,13 +18,18 @@ namespace rollcall {
 ///     ...
 ///     world.allreduce(values, rollcall::sum);
 ///
-/// The other ranks of the node can read this memory, so a call need not copy what it sends from it. This holds where the call ends only
-/// after the others have read: in allreduce, reduce_scatter and alltoall, in allgather between two ranks, and with
-/// CollectiveOptions::until_delivered also in broadcast, gather and reduce. (In a reduce by `two_level` it always holds for ranks that
-/// combine a share.) In a scatter, ranks that have come read blocks of more than 64 KiB in place; the root copies the blocks of the others
-/// and does not wait for them. In all other calls a rank that sends copies its data and leaves at once, as it does with any other memory.
-/// Results and failures are the same with any memory. For ranks of other hosts it is memory like any other: the transport registers it with
-/// the network when it sends from it, if it must.
+/// The other ranks of the node can read this memory, so a call need not copy what it sends from it. That is so for data, or blocks, of more
+/// than 4 KiB, in calls that end only after the others have read:
+///   - If all ranks are on one node: in allreduce, reduce_scatter and alltoall, in allgather between two ranks, and with
+///     CollectiveOptions::until_delivered also in broadcast, gather and reduce. In a scatter, ranks that have come read blocks of more than
+///     64 KiB in place; the root copies the blocks of the others and, without until_delivered, does not wait for them. (The same holds
+///     between two groups, but for an allreduce.)
+///   - If they are on several nodes: in allreduce and reduce_scatter by `two_level`. In a reduce by `two_level`, for ranks that combine a
+///     share, and with until_delivered for all.
+///
+/// In all other calls a rank that sends copies its data, as it does with any other memory. Short data is copied in all calls. So a program
+/// must not take the end of a call for a sign that others have read the data. Results and failures are the same with any memory. For ranks
+/// of other hosts it is memory like any other: the transport registers it with the network when it sends from it, if it must.
 ///
 /// Use it like any other memory, also in calls on several communicators at a time. Destroy it only when no call uses it. A child that the
 /// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES. Any thread may

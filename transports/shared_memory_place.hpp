@@ -21,6 +21,11 @@ struct SharedMemoryPlace {
 /// Looks at a directory. Returns nothing if that is not possible, or if the directory has no limit.
 std::optional<SharedMemoryPlace> place_at(const char* path);
 
+/// Says what is missing where `each` rank of this host needs so much (in words), and all of them `need` bytes, and what to do: make the
+/// place larger, or, if it is large enough, delete what others have left there.
+std::string shortage_of(const SharedMemoryPlace& place, const TransportOptions& options, std::uint64_t need, const std::string& each,
+                        std::string_view setting);
+
 /// Throws Error{transport}, which names the place, its size, and the `need` of all ranks of this host, in bytes. All ranks of the host see
 /// the same size: where the place is too small for all of them, only the first one says so much. `each`: what a rank needs, in words.
 /// `setting`: one that does without shared memory.

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include <rollcall/error.hpp>
+
 #include "transports/options.hpp"
 #include "transports/shared_memory_place.hpp"
 
@@ -19,5 +21,12 @@ void check_shared_memory(const TransportOptions& options);
 
 /// The same check for this place.
 void check_shared_memory(const TransportOptions& options, const SharedMemoryPlace& place);
+
+/// For a failure of UCX: if less memory is free than the ranks of this host need, throws the failure again, with that in front. All ranks
+/// may find enough for themselves before one of them takes it, so the check before does not find every shortage.
+void add_shortage(const TransportOptions& options, const Error& failure);
+
+/// The same for this place.
+void add_shortage(const TransportOptions& options, const Error& failure, const SharedMemoryPlace& place);
 
 }  // namespace rollcall::transport::ucx

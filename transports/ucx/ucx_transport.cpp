@@ -74,7 +74,12 @@ class UcxTransport final : public Transport {
         ucp_worker_params_t worker{};
         worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
         worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-        check("creating a worker", ucp_worker_create(context_, &worker, &worker_));
+        try {
+            check("creating a worker", ucp_worker_create(context_, &worker, &worker_));
+        } catch (const Error& failure) {
+            add_shortage(options_, failure);
+            throw;
+        }
         check("getting its event descriptor", ucp_worker_get_efd(worker_, &descriptor_));
 
         receiver_.listen(worker_);

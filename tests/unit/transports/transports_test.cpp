@@ -88,7 +88,15 @@ TEST(UcxTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     EXPECT_TRUE(contains(said(4 * each - 1, 4 * each - 1), "/a/place is too small: the 4 ranks on this host need "));
     EXPECT_TRUE(contains(said(2 << 20, 1 << 20), "it has 2.0 MiB, of which 1.0 MiB are free"));
     // Others have taken it.
+    EXPECT_TRUE(contains(said(1 << 30, each - 1), "/a/place is too full: the 4 ranks on this host need "));
     EXPECT_TRUE(contains(said(1 << 30, each - 1), "it has 1024.0 MiB, of which "));
+    EXPECT_TRUE(contains(said(1 << 30, each - 1), "`ls -l /a/place` shows it"));
+    // All ranks found enough for themselves, and then one of them took it.
+    const Error failure(ErrorCode::transport, "UCX: creating a worker failed");
+    EXPECT_NO_THROW(ucx::add_shortage(options, failure, {"/a/place", 1 << 30, 4 * each}));
+    const std::string added = refusal(ErrorCode::transport, [&] { ucx::add_shortage(options, failure, {"/a/place", 1 << 30, each}); });
+    EXPECT_TRUE(contains(added, "/a/place is too full: ")) << added;
+    EXPECT_TRUE(contains(added, ". UCX: creating a worker failed")) << added;
     // What all ranks see alike is told in full by the first one.
     options.local_rank = 3;
     EXPECT_EQ(said(4 * each - 1, 4 * each - 1), "/a/place is too small for the 4 ranks on this host, as the first one of them says");

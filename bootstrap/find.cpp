@@ -121,6 +121,16 @@ Found look_in_environment() {
     return {};
 }
 
+/// Variables of a rendezvous directory without the directory. Without another starter, a job of one process would be made in each of the
+/// processes, and all of them would be rank 0. Returns nullptr if none is set, or if they describe a single process.
+const char* place_without_directory() {
+    const char* const size = std::getenv(kDirectorySizeVariable);
+    if (is_set(kDirectoryVariable) || (size != nullptr && std::string_view(size) == "1")) return nullptr;
+    for (const char* variable : {kDirectoryRankVariable, kDirectorySizeVariable})
+        if (is_set(variable)) return variable;
+    return nullptr;
+}
+
 /// The programs that this program starts are no ranks, neither of this job nor of one that an outer starter describes. The variables of
 /// torchrun stay, because the program's framework needs them.
 void take_out_of_environment() {
@@ -147,7 +157,10 @@ std::string mark_of_this_process() {
 
 Evidence evident_starter() {
     const auto [starter, told] = look_in_environment();
-    if (told == Told::nothing) return {"alone", "", true, true};
+    if (told == Told::nothing) {
+        if (const char* const variable = place_without_directory()) return {"a rendezvous directory", variable, false, false};
+        return {"alone", "", true, true};
+    }
     if (told == Told::one) return {"alone", starter->variable, true, true};
     return {starter->name, starter->variable, starter->join != nullptr, false};
 }
@@ -167,7 +180,14 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
                     "link the program and all its plugins to one shared library (librollcall.so)");
     }
     const auto [starter, told] = look_in_environment();
-    if (told == Told::nothing) return std::make_unique<Alone>();
+    if (told == Told::nothing) {
+        if (const char* const variable = place_without_directory()) {
+            throw Error(ErrorCode::bootstrap, fmt::format("{0} is set, but {1} is not: set {1} to a directory that all ranks see, or unset "
+                                                          "{0} to run alone",
+                                                          variable, kDirectoryVariable));
+        }
+        return std::make_unique<Alone>();
+    }
     std::unique_ptr<Bootstrap> bootstrap;
     if (told == Told::many) {
         if (!starter->join) {

@@ -164,6 +164,27 @@ TEST_F(Starters, OneTaskIsAlone) {
     }
 }
 
+TEST_F(Starters, APlaceWithoutItsDirectoryIsRefused) {
+    for (const Environment& environment : {Environment{{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}}, Environment{{"ROLLCALL_RANK", "0"}},
+                                           Environment{{"ROLLCALL_SIZE", "2"}}}) {
+        set(environment);
+        EXPECT_FALSE(evident_starter().alone);
+        EXPECT_FALSE(evident_starter().supported);
+        try {
+            find_bootstrap();
+            ADD_FAILURE() << "is a job of one process";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+            EXPECT_NE(std::string(error.what()).find("but ROLLCALL_RENDEZVOUS is not"), std::string::npos) << error.what();
+        }
+    }
+    set({{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "1"}});
+    EXPECT_TRUE(evident_starter().alone);
+    // Another starter has started the process.
+    set(join(kTask, {{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}}));
+    EXPECT_EQ(evident_starter().starter, "srun (Slurm)");
+}
+
 TEST_F(Starters, AProcessWhoseParentHasJoinedIsAlone) {
     const std::string mark = mark_of_this_process(), bytes = mark.substr(mark.find(':'));
     const std::string other_bytes = std::string(bytes.size() - 1, '0');

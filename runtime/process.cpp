@@ -280,7 +280,7 @@ void Process::share_memory(const Met& met) {
         return segment_->close();
     }
     const std::size_t first = static_cast<std::size_t>(owner);
-    const node::Shared shared = segment_->map(handles[first], fmt::format("rank {} on host {}", owner, met.hosts[first]),
+    const node::Shared shared = segment_->map(handles[first], owner, fmt::format("rank {} on host {}", owner, met.hosts[first]),
                                               node::geometry_of(regions), static_cast<int>(regions.size()));
     const int own = rank_on_node[static_cast<std::size_t>(place().rank)];
     node_ = std::make_unique<node::NodeMemory>(shared, own, std::move(rank_on_node), engine_->landing());

@@ -119,14 +119,16 @@ void Segment::close() noexcept {
     handle_ = {};
 }
 
-Shared Segment::map(Handle owner, const std::string& name_of_owner, const Geometry& geometry, int ranks) {
+Shared Segment::map(Handle owner, int rank_of_owner, const std::string& name_of_owner, const Geometry& geometry, int ranks) {
     const Handle own = std::exchange(handle_, {});
     const bool is_owner = own.process == owner.process && own.file == owner.file;  // several ranks may be threads of one process
     const auto fail = [&](const char* what) -> Error {
         if (errno == ENOENT)
-            return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share cannot be {}, because {}, which "
-                                                           "created it, has ended",
-                                                           what, name_of_owner));
+            return Error(ErrorCode::peer_failed,
+                         fmt::format("the memory that the ranks of this node share cannot be {}, because {}, which "
+                                     "created it, has ended; its own output may say why",
+                                     what, name_of_owner),
+                         rank_of_owner);
         return Error(ErrorCode::bootstrap, fmt::format("the memory that the ranks of this node share, created by {}, cannot be {}: {}. Set "
                                                        "ROLLCALL_NODE_MEMORY=no to do without it",
                                                        name_of_owner, what, error_text(errno)));

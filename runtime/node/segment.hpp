@@ -62,8 +62,8 @@ class Segment {
     const std::string& why_not() const noexcept { return why_not_; }
 
     /// Maps the memory of a node, in the file of the owner, which may be this rank. The system provides pages when they are first written.
-    /// Throws Error{bootstrap}.
-    Shared map(Handle owner, const std::string& name_of_owner, const Geometry& geometry, int ranks);
+    /// Throws Error{peer_failed} with the owner's rank if the owner has ended, and otherwise Error{bootstrap}.
+    Shared map(Handle owner, int rank_of_owner, const std::string& name_of_owner, const Geometry& geometry, int ranks);
     /// Closes the file: this rank shares memory with no other rank.
     void close() noexcept;
 

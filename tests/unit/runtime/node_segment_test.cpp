@@ -57,10 +57,11 @@ TEST(NodeSegment, OfAProcessThatIsGoneIsAnErrorThatSaysSo) {
     Handle gone = segment.handle();
     gone.process = 0x7ffffffe;
     try {
-        segment.map(gone, "rank 0 on host a", {2, 4, 4}, 2);
+        segment.map(gone, 3, "rank 0 on host a", {2, 4, 4}, 2);
         FAIL() << "was mapped";
     } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bootstrap);
+        EXPECT_EQ(error.code(), ErrorCode::peer_failed);
+        EXPECT_EQ(error.failed_rank(), 3);
         EXPECT_NE(std::string(error.what()).find("because rank 0 on host a, which created it, has ended"), std::string::npos)
             << error.what();
     }

@@ -17,7 +17,9 @@
 #include "command/algorithms.hpp"
 #include "command/explain.hpp"
 #include "command/limits.hpp"
+#include "command/settings_here.hpp"
 #include "foundation/interfaces.hpp"
+#include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "runtime/topology/topology.hpp"
 #include "support/output.hpp"
@@ -175,13 +177,26 @@ Section transport_section(const Settings& settings, const std::vector<Interface>
     return section;
 }
 
-Section setting_section(const Settings& settings, Format format) {
+Section setting_section(const SettingsHere& here, Format format) {
     Section section{"settings", {}};
-    for (const auto& row : describe(settings)) {
-        section.rows.push_back({{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
+    const auto add_trouble = [&](const std::string& variable, const Trouble& trouble) {
+        section.rows.push_back({{"name", printable(variable)},
+                                {"value", printable(trouble.value)},
+                                {"source", "environment"},
+                                {"note", (trouble.wrong ? "WRONG: " : "") + trouble.sentence}});
+    };
+    auto others = here.troubles;  // of variables that are no settings
+    for (const auto& row : describe(here.settings)) {
+        if (const auto found = others.find(row.variable); found != others.end()) {
+            add_trouble(row.variable, found->second);
+            others.erase(found);
+        } else {
+            section.rows.push_back({{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
+        }
         // Text omits this column: it is too wide for a screen, and every error about a setting contains it.
         if (format != Format::text) section.rows.back().push_back({"allowed", row.allowed});
     }
+    for (const auto& [variable, trouble] : others) add_trouble(variable, trouble);
     return section;
 }
 
@@ -201,21 +216,25 @@ void print(const std::vector<Section>& sections, Format format) {
 }
 
 void info(Format format) {
-    const auto settings = Settings::from_environment();
-    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
-        for (const collectives::OperationRow& row : rows) collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]);
+    SettingsHere here = settings_here();
+    const Settings& settings = here.settings;
     const auto interfaces = list_interfaces();
     // A wrong ROLLCALL_NET is an error. A ROLLCALL_NET that cannot reach other hosts is a fact about this host.
-    const Chosen one_host{choose_interfaces(interfaces, settings.net, 1), {}};
-    Chosen several_hosts;
+    Chosen one_host, several_hosts;
+    try {
+        one_host.choice = choose_interfaces(interfaces, settings.net, 1);
+    } catch (const Error& error) {
+        here.add_wrong("ROLLCALL_NET", error.what());
+    }
     try {
         several_hosts.choice = choose_interfaces(interfaces, settings.net, 2);
     } catch (const Error& error) {
         several_hosts.failure = error.what();
     }
     print({host_section(runtime::topology()), limit_section(settings), interface_section(interfaces, one_host, several_hosts),
-           transport_section(settings, interfaces, one_host, several_hosts), setting_section(settings, format)},
+           transport_section(settings, interfaces, one_host, several_hosts), setting_section(here, format)},
           format);
+    here.refuse_wrong();
 }
 
 }  // namespace

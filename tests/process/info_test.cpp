@@ -137,8 +137,28 @@ TEST_F(Info, SaysWhichSettingKeepsRanksFromSharingMemory) {
 TEST_F(Info, RefusesAnAlgorithmThatThereIsNot) {
     const Ended ended = run("info", "ROLLCALL_BROADCAST=frob");
     EXPECT_EQ(ended.code, 2);
-    EXPECT_EQ(ended.out, "");
     EXPECT_NE(ended.error.find("ROLLCALL_BROADCAST: unknown broadcast algorithm 'frob'; allowed: "), std::string::npos) << ended.error;
+}
+
+TEST_F(Info, ShowsTheHostAndMarksTheSettingsThatAreWrong) {
+    for (const char* wrong : {"ROLLCALL_TRANSPORTS=ucx", "ROLLCALL_NET=nosuch9", "ROLLCALL_SPIN=soon", "ROLLCALL_COSTS=/nonexistent/costs",
+                              "ROLLCALL_BROADCAST=frob"}) {
+        const std::string text = wrong, variable = text.substr(0, text.find('='));
+        const Ended ended = run("info --format json", text);
+        EXPECT_EQ(ended.code, 2) << wrong;
+        EXPECT_NE(ended.error.find(variable), std::string::npos) << ended.error;
+        std::vector<Json> interfaces, settings;
+        for (const std::string& line : lines_of(ended.out)) {
+            const Json row = Json::parse(line);
+            if (row["section"] == "interfaces") interfaces.push_back(row);
+            if (row["section"] == "settings") settings.push_back(row);
+        }
+        EXPECT_GT(interfaces.size(), 1u) << wrong;
+        EXPECT_TRUE(note_of(find(settings, variable)).starts_with("WRONG: ")) << wrong;
+        EXPECT_EQ(find(settings, variable)["value"], text.substr(text.find('=') + 1));
+    }
+    const Json ignored = find(rows("ROLLCALL_BCAST=1", "settings"), "ROLLCALL_BCAST");
+    EXPECT_NE(note_of(ignored).find("is not a setting and is ignored"), std::string::npos) << ignored;
 }
 
 TEST_F(Info, ExplainsWhatCallsTake) {

@@ -90,7 +90,7 @@ void Member::push_out() {
     while (unsent() && flush() && Clock::now() < deadline) wait_on(control_.get(), POLLOUT, kNap);
 }
 
-Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout) {
+Frame Member::answer(std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout) {
     Waiting waiting(meanwhile, timeout);
     for (;;) {
         flush();
@@ -103,22 +103,15 @@ Frame Member::answer(const char* operation, std::uint64_t sequence, const Meanwh
             if (frame->type != FrameType::failed) return std::move(*frame);
             const auto code = static_cast<ErrorCode>(reader.u32());
             const int rank = reader.i32();
-            throw Error(code,
-                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank, place_.host, operation,
-                                    sequence, reader.text()),
-                        rank);
+            throw Error(code, fmt::format("rank {} on host {}: {}", place_.rank, place_.host, reader.text()), rank);
         }
         if (dead || state == Inbox::State::closed) {
-            throw Error(loss_.code,
-                        fmt::format("rank {} on host {}: bootstrap {} (sequence {}) failed: {}", place_.rank, place_.host, operation,
-                                    sequence, loss_.sentence),
-                        loss_.rank);
+            throw Error(loss_.code, fmt::format("rank {} on host {}: {}", place_.rank, place_.host, loss_.sentence), loss_.rank);
         }
         if (waiting.over()) {
-            throw Error(ErrorCode::timeout, fmt::format("rank {} on host {}: bootstrap {} (sequence {}) was not answered within {} ms: not "
-                                                        "every rank has called it",
-                                                        place_.rank, place_.host, operation, sequence,
-                                                        std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+            throw Error(ErrorCode::timeout,
+                        fmt::format("rank {} on host {}: not all ranks have come within {} ms", place_.rank, place_.host,
+                                    std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
         }
         waiting.on(control_.get(), static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), hub_process_.get());
     }
@@ -131,7 +124,7 @@ Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& mean
     }
     const auto sequence = ++sequence_;
     post(FrameWriter(FrameType::exchange).u64(sequence).blob(mine).finish());
-    Frame frame = answer("exchange", sequence, meanwhile, timeout);
+    Frame frame = answer(sequence, meanwhile, timeout);
     if (frame.type == FrameType::gathered) return Gathered(std::move(frame.body), place_.size);
     if (frame.type != FrameType::gathered_memory) throw Error(ErrorCode::bootstrap, "the hub answered an exchange with something else");
     Descriptor memory = inbox_.take_descriptor();
@@ -149,7 +142,7 @@ Gathered Member::exchange(std::span<const std::byte> mine, const Meanwhile& mean
 void Member::barrier(const Meanwhile& meanwhile, Timeout timeout) {
     const auto sequence = ++sequence_;
     post(FrameWriter(FrameType::barrier).u64(sequence).finish());
-    if (answer("barrier", sequence, meanwhile, timeout).type != FrameType::released) {
+    if (answer(sequence, meanwhile, timeout).type != FrameType::released) {
         throw Error(ErrorCode::bootstrap, "the hub answered a barrier with something else");
     }
 }

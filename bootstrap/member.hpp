@@ -65,7 +65,7 @@ class Member {
     bool flush();
     bool unsent();
     void push_out();
-    Frame answer(const char* operation, std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout);
+    Frame answer(std::uint64_t sequence, const Meanwhile& meanwhile, Timeout timeout);
 
     Place place_;
     Loss loss_;

@@ -79,7 +79,7 @@ void Process::finalize() {
     }
     // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
     // went.
-    throw Error(failure->code(), fmt::format("{} did not bring all ranks together: {}", way_out(), failure->what()),
+    throw Error(failure->code(), fmt::format("{} failed: {}", way_out(), failure->what()),
                 failure->failed_rank());
 }
 

@@ -22,7 +22,7 @@ struct rollcall_job {
     rollcall_job() = default;
     explicit rollcall_job(const rollcall::Embedding& embedding) : job(embedding) {}
     rollcall::Job job;
-    rollcall_communicator world{job.world()};
+    rollcall_communicator world{job.world(), true};
     std::string started_by = job.started_by();
     std::string transport = job.transport_description();
     std::mutex mutex;                             ///< Guards the next member.
@@ -332,7 +332,11 @@ rollcall_status rollcall_communicator_copy(const rollcall_communicator* communic
 }
 
 void rollcall_communicator_free(rollcall_communicator* communicator) {
-    guarded([&] { delete communicator; });
+    guarded([&] {
+        if (communicator && communicator->is_of_job)
+            throw Error(ErrorCode::invalid_argument, "the communicator of the world belongs to the job: rollcall_finalize() frees it");
+        delete communicator;
+    });
 }
 
 rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,

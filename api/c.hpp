@@ -18,6 +18,7 @@
 
 struct rollcall_communicator {
     rollcall::Communicator handle;
+    bool is_of_job = false;  ///< A part of the job's handle: it is not freed alone.
 };
 
 struct rollcall_intercommunicator {

@@ -29,6 +29,9 @@ void communicators(const rollcall_communicator* world, int rank, int size) {
     CHECK(rollcall_communicator_copy(NULL, &same) == ROLLCALL_INVALID_ARGUMENT && !same);
     CHECK(rollcall_communicator_copy(world, NULL) == ROLLCALL_INVALID_ARGUMENT);
     rollcall_communicator_free(NULL);
+    /* It belongs to the job, and stays. */
+    rollcall_communicator_free((rollcall_communicator*)(uintptr_t)world);
+    OK(rollcall_barrier(world, ROLLCALL_FOREVER));
 
     int whole = -1, *const list = calloc((size_t)size, sizeof *list);
     for (int i = 0; i < size; ++i) list[i] = size - 1 - i;

@@ -75,7 +75,8 @@ const AlgorithmEntry& find_algorithm(const OperationRow& row, std::string_view n
     if (entry != row.algorithms.end() && has.contains(entry->needs)) return *entry;
     const std::string allowed = fmt::format("allowed: {}", fmt::join(algorithm_names(row, has), ", "));
     if (entry == row.algorithms.end())
-        throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; {}", runtime::name(row.kind), name, allowed));
+        throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; allowed: auto, {}", runtime::name(row.kind), name,
+                                                             fmt::join(algorithm_names(row, has), ", ")));
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} algorithm '{}' {}; {}", runtime::name(row.kind), name, need_in_words(entry->needs.without(has)), allowed));
 }

@@ -198,9 +198,8 @@ constexpr std::string_view kPrefix = "ROLLCALL_";
 // Describe the allowed values of a setting, for errors and for `rollcall info`.
 std::string allowed(const Size& size) {
     const auto form = "a size such as 123, 64Ki or 8MiB";
-    if (size.least > 0 && size.most < kNoLimit) {
+    if (size.least > 0 && size.most < kNoLimit)
         return fmt::format("{}, from {} to {}", form, format_bytes(size.least), format_bytes(size.most));
-    }
     if (size.least > 0) return fmt::format("{}, {} or more", form, format_bytes(size.least));
     if (size.most < kNoLimit) return fmt::format("{}, {} or less", form, format_bytes(size.most));
     return form;
@@ -209,7 +208,8 @@ std::string allowed(const SizeOrAuto& size) {
     return fmt::format("auto, or a size such as 123 or 64Ki, {} or less", format_bytes(size.most));
 }
 std::string allowed(const Count& count) {
-    return fmt::format("a number such as 123 or 64Ki, {} or less; 0 = {}", format_bytes(count.most), count.zero);
+    const auto more = count.most >> 16 ? " or 64Ki" : "";
+    return fmt::format("a number such as 123{}, {} or less; 0 = {}", more, format_bytes(count.most), count.zero);
 }
 std::string allowed(const Duration& duration) {
     return fmt::format("a duration such as 20us, 50ms or 1.5s, {} or more", exact_duration(duration.least));
@@ -374,8 +374,7 @@ Settings Settings::from_environment() {
         try {
             good = std::visit([&](const auto& kind) { return read(kind, value, settings); }, setting->kind);
         } catch (const Error& error) {
-            // The parser of sizes and durations has refused the value. The error thrown below says more, because it lists the allowed
-            // values of the setting.
+            // The parser of sizes and durations has refused the value. The error below says more: it lists the allowed values.
             if (error.code() != ErrorCode::invalid_argument) throw;
         }
         if (!good) refuse_value(*setting, value);

@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -94,6 +95,10 @@ ProgramFault explain_exec_failure(const std::string& path, int error) {
             return {fmt::format("the loader that it names, {}, is not there: it was built for another system", quote(loader_of(head))),
                     kExitNotExecutable};
         }
+    }
+    if (struct stat status{}; error == EACCES && ::stat(path.c_str(), &status) == 0) {
+        if (S_ISDIR(status.st_mode)) return {"it is a directory", kExitNotExecutable};
+        if ((status.st_mode & 0111) == 0) return {"it is not executable (chmod +x makes it so)", kExitNotExecutable};
     }
     return {error_text(error), error == ENOENT ? kExitNotFound : kExitNotExecutable};
 }

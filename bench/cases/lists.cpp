@@ -76,7 +76,8 @@ std::vector<std::uint64_t> parse_sizes(std::string_view text, std::string_view o
     };
     return read_list(text, repeated, read, [&](std::string_view entry) {
         return fmt::format(
-            "{}: unknown size {}; allowed: bytes as whole numbers with or without Ki, Mi, Gi, Ti, k, M, G, T, and ranges from 1 on "
+            "{}: unknown size {}; allowed: bytes as whole numbers alone, with Ki (1024), Mi, Gi, Ti, or with k (1000), M, G, T, and ranges "
+            "from 1 on "
             "upwards, which double (8..8Mi) or grow by a factor (8..8Mi:x4), separated by commas",
             option, quote_in(entry, text));
     });

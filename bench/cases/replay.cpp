@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -11,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "foundation/error_text.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
 
@@ -60,7 +62,7 @@ Replay read_replay(std::string path) {
     if (const auto size = std::filesystem::file_size(replay.path, failed); !failed && size > kLongestFile)
         reject_file(replay.path, fmt::format("it is longer than {}; is it a file of delays?", format_bytes(kLongestFile)));
     std::ifstream file(replay.path);
-    if (!file) reject_file(replay.path, "the file cannot be read");
+    if (!file) reject_file(replay.path, fmt::format("the file cannot be read: {}", error_text(errno)));
     std::string line;
     for (std::size_t number = 1; std::getline(file, line); ++number) {
         const auto fields = file_fields(line);

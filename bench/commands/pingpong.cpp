@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -170,6 +171,8 @@ double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environ
     serving.join();
     if (refused) std::rethrow_exception(refused);
     if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
+    if (client.exit_code == 128 + SIGTERM)
+        throw Error(ErrorCode::state, fmt::format("{} did not end within {} s: is the machine busy?", kPeer, kPerftestLimit.count()));
     // With -f, only the last line of numbers is printed: the iterations, then the latency in us as 50th percentile, as recent average and
     // as overall average.
     const auto end = client.output.find_last_not_of(" \n");

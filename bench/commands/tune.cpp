@@ -227,7 +227,10 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
     replace(path, write_costs(now, origin));
     std::cerr << fmt::format("written to {}\n", printable(path));
     if (!missing.empty())
-        std::cerr << fmt::format("not measured, because it needs ranks on one host and on two: {}\n", fmt::join(missing, ", "));
+        std::cerr << fmt::format(
+            "not measured: {}. They need ranks that share a host and ranks on two hosts: rollcall run --hosts a:2,b:2 "
+            "rollcall tune\n",
+            fmt::join(missing, ", "));
 }
 
 int run(const Words& words) {

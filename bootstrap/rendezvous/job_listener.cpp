@@ -70,6 +70,7 @@ void JobMeeting::check_open() {
 void JobMeeting::send_invitation(const std::string& text) {
     check_open();  // what is sent there is not refused at once
     std::optional<Invitation> invitation;
+    if (text.empty()) throw Error(ErrorCode::invalid_argument, "the invitation is empty");
     try {
         invitation = Invitation::parse(text);
     } catch (const Error&) {  // it is a failed_invitation(), which holds no key

@@ -106,6 +106,10 @@ std::unique_ptr<Bootstrap> join_directory() {
     const int size = whole_number(kDirectorySizeVariable, kDirectoryName, 1, kMostCredibleRanks);
     const int rank = whole_number(kDirectoryRankVariable, kDirectoryName, 0, size - 1);
     const std::string path = invitation_path(directory, environment(kDirectoryJobVariable));
+    if (::access(directory.c_str(), F_OK) != 0 && errno == ENOENT) {
+        throw Error(ErrorCode::bootstrap, fmt::format("{}: the directory {} does not exist: make it, in a place that all ranks see",
+                                                      kDirectoryVariable, directory));
+    }
     if (::access(directory.c_str(), X_OK) != 0) refuse_directory(path, fmt::format("has no place: {}", error_text(errno)));
 
     RendezvousOptions options = rendezvous_options();

@@ -46,7 +46,9 @@ std::unique_ptr<Bootstrap> join_embedding(const Embedding& embedding) {
         throw Error(ErrorCode::invalid_argument, fmt::format("an embedding of rank {} of {}: {}", embedding.rank, embedding.size, why));
     };
     if (embedding.size < 1 || embedding.rank < 0 || embedding.rank >= embedding.size) refuse("there is no such rank");
-    if (embedding.unique_id.has_value() == static_cast<bool>(embedding.allgather)) refuse("it needs a unique id or an allgather, not both");
+    if (embedding.unique_id.has_value() == static_cast<bool>(embedding.allgather))
+        refuse(embedding.unique_id ? "it needs a unique id or an allgather, and has both"
+                                   : "it needs a unique id or an allgather, and has neither");
     RendezvousOptions options = rendezvous_options();
     if (embedding.unique_id) {
         options.invitation = text_in(embedding.unique_id->bytes);

@@ -24,6 +24,11 @@ inline std::string environment(const char* variable) {
 /// Reads a variable. Throws Error{bootstrap} if it is not a whole number from `least` to `most`.
 inline int whole_number(const char* variable, std::string_view starter, int least, int most) {
     const std::string text = environment(variable);
+    if (text.empty()) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("this process seems to be started by {}, but {} is not set; it is a number from {} to {}", starter,
+                                variable, least, most));
+    }
     const auto value = number_of_text<int>(text);
     if (!value || *value < least || *value > most) {
         throw Error(ErrorCode::bootstrap, fmt::format("this process seems to be started by {}, but {}={} is not a number from {} to {}",

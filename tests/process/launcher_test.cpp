@@ -96,8 +96,11 @@ TEST(Launcher, AProgramThatCannotBeStartedIsOneSentence) {
         EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
         EXPECT_TRUE(has(result.error, sentence)) << result.error;
     }
-    EXPECT_EQ(run({"-n", "1", "/etc/passwd"}).code, 126);
-    EXPECT_EQ(run({"-n", "1", "/"}).code, 126);
+    for (const auto& [program, why] : {std::pair{"/etc/passwd", "it is not executable (chmod +x"}, std::pair{"/", "it is a directory"}}) {
+        const Result result = run({"-n", "1", program});
+        EXPECT_EQ(result.code, 126);
+        EXPECT_TRUE(has(result.error, why)) << result.error;
+    }
 }
 
 TEST(Launcher, TheWordsOfAProgramAreItsOwn) {

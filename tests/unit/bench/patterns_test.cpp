@@ -239,7 +239,8 @@ TEST(BenchPatterns, FileErrorsNameTheLine) {
     EXPECT_TRUE(mentions(file_refusal("0,,1\n"), "line 1: '' is not a delay"));
     EXPECT_TRUE(mentions(file_refusal("0,1,\n"), "line 1: '' is not a delay"));
     EXPECT_TRUE(mentions(file_refusal("# nothing\n"), "no line with delays"));
-    EXPECT_TRUE(mentions(refusal("file:/nonexistent/pattern"), "'file:/nonexistent/pattern': the file cannot be read"));
+    EXPECT_TRUE(
+        mentions(refusal("file:/nonexistent/pattern"), "'file:/nonexistent/pattern': the file cannot be read: No such file or directory"));
     EXPECT_TRUE(mentions(refusal("file:/"), "not a regular file"));
     EXPECT_TRUE(mentions(refusal("file:/dev/zero"), "not a regular file"));
     const std::string pipe = testing::TempDir() + "rollcall-pattern-pipe-" + std::to_string(::getpid());

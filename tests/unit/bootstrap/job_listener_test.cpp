@@ -235,6 +235,7 @@ TEST(JobListener, IsNotWaitedForLongerThanTheDeadlineWhereNobodyAnswers) {
     const std::string late = meeting_error([&] { meet_job(invitation, kClient, counting, 20ms); });
     EXPECT_TRUE(has_part(late, "timeout: no answer came in time from 127.0.0.1")) << late;
     EXPECT_GT(looks, 0);
+    EXPECT_EQ(meeting_error([&] { meet_job("", kClient, counting, 20ms); }), "invalid_argument: the invitation is empty");
     const Meanwhile throwing = [] { throw Error(ErrorCode::peer_failed, "rank 3 died", 3); };
     EXPECT_EQ(meeting_error([&] { meet_job(invitation, kClient, throwing, kMeetingLimit); }), "peer_failed: rank 3 died");
 }

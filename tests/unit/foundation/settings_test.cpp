@@ -145,7 +145,7 @@ const std::vector<Case> kCases = {
     {"ROLLCALL_PORT",
      {{"0", "0"}, {"29501", "29501"}, {"65535", "65535"}},
      with(kBadSizes, {"65536"}),
-     "a number such as 123 or 64Ki, 65535 or less; 0 = as the starter says"},
+     "a number such as 123, 65535 or less; 0 = as the starter says"},
     {"ROLLCALL_OFI_PROVIDER", {{"tcp", "tcp"}, {"", ""}}, {}, "the name of a provider, as `rollcall info` shows it"},
     {"ROLLCALL_KEY_FILE", {{"/a/key", "/a/key"}, {"", ""}}, {}, "a path"},
     {"ROLLCALL_MUNGE_SOCKET",

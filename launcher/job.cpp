@@ -112,13 +112,9 @@ void Job::tick() {
         limit_flush();
         terminate(SIGTERM);
     }
-    if (stage_ == Stage::reporting && (stage_until_ <= time || !anyone_to_report())) {
-        terminate(SIGTERM);
-    } else if (stage_ == Stage::terminating && stage_until_ <= time) {
-        kill();
-    } else if (stage_ == Stage::killing && stage_until_ <= time) {
-        give_up_killing();
-    }
+    if (stage_ == Stage::reporting && (stage_until_ <= time || !anyone_to_report())) return terminate(SIGTERM);
+    if (stage_ == Stage::terminating && stage_until_ <= time) return kill();
+    if (stage_ == Stage::killing && stage_until_ <= time) give_up_killing();
 }
 
 void Job::report(const Frame& frame) {
@@ -376,10 +372,9 @@ void Job::signalled(int signal) {
 int Job::finish_job() {
     stage_ = Stage::finishing;
     stage_until_ = kNever;
-    if (flush_until_ == kNever && ended_at_ != kNever) {
-        limit_flush();  // output that came late has this time, too
-        flush_until_ = std::max(flush_until_, ended_at_);
-    }
+    const bool unlimited = flush_until_ == kNever && ended_at_ != kNever;
+    if (unlimited) limit_flush();  // output that came late has this time, too
+    if (unlimited) flush_until_ = std::max(flush_until_, ended_at_);
     finish(code_ != 0);
     // Agents may still send output, and this process passes it on. The agents end by themselves, or are lost when nothing is heard of them.
     while (!below_over() && monotonic_now() < flush_until_) tick();

@@ -79,16 +79,18 @@ std::optional<std::string> get_invitation(const std::string& path) {
 class PutInvitation {
   public:
     explicit PutInvitation(std::string path) : path_(std::move(path)) {}
-    ~PutInvitation() {
+    ~PutInvitation() { remove(); }
+    PutInvitation(const PutInvitation&) = delete;
+    PutInvitation& operator=(const PutInvitation&) = delete;
+    void remove() noexcept {
         if (text_.empty()) return;
         try {
             if (get_invitation(path_) == text_) ::unlink(path_.c_str());  // an invitation of another job may be there by now
         } catch (const Error&) {                                          // the file is not ours any more
         }
         ::sodium_memzero(text_.data(), text_.size());
+        text_.clear();
     }
-    PutInvitation(const PutInvitation&) = delete;
-    PutInvitation& operator=(const PutInvitation&) = delete;
     void put(const std::string& text) {
         put_invitation(path_, text);
         text_ = text;
@@ -133,7 +135,12 @@ std::unique_ptr<Bootstrap> join_directory() {
             std::this_thread::sleep_for(pause);
         }
     };
-    return std::make_unique<Rendezvous>(kDirectoryName, rank, size, share, options);
+    try {
+        return std::make_unique<Rendezvous>(kDirectoryName, rank, size, share, options);
+    } catch (...) {
+        own.remove();  // Nothing is destroyed if the program does not catch the exception.
+        throw;
+    }
 }
 
 }  // namespace rollcall::bootstrap

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -285,6 +286,17 @@ TEST_F(Directories, ThatRank0WaitedAtInVainAreLeftClean) {
     set("ROLLCALL_RANK", "0");
     set("ROLLCALL_LAUNCH_TIMEOUT", "1s");
     EXPECT_TRUE(contains(error_of([] { join_directory(); }).what(), "rank 1 did not come"));
+    EXPECT_TRUE(files().empty());
+    // If nobody catches the exception, nothing is destroyed. A thread of its own has no handler of the test around it.
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::set_terminate([] { ::_exit(3); });
+        std::thread([] { join_directory(); }).join();
+        ::_exit(4);
+    }
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
     EXPECT_TRUE(files().empty());
 }
 

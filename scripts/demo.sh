@@ -83,6 +83,7 @@ if [[ -s $picture ]]; then
     echo "The picture of it: $PWD/$picture"
     ((${#peers[@]})) || echo "Install libopenmpi-dev or libmpich-dev and build again, and the MPI library runs the same program beside Rollcall."
     echo "More: $rollcall --help, README.md, docs/architecture.md"
+    echo "To install it, first build what the demonstration does not need: cmake --build --preset release"
 else
     failed=$((failed + 1))
     echo "there is no picture in $picture"

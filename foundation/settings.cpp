@@ -132,9 +132,9 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
             "how many ranks of a host share node memory, such as those of one socket, in the order of their numbers; 0 = all"},
     Setting{"ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kAutoAlwaysNo},
-            "a rank copies long messages, and long blocks that only it reads, out of the memory of their sender on its node; auto = all of "
-            "these if more ranks than cores share the node, otherwise blocks of more than 1 MiB, and of more than 64 KiB in a scatter "
-            "among three or more ranks"},
+            "a rank reads long messages, and long blocks that only it needs, straight out of the memory of the rank that sends them, on "
+            "the same node; always = all of them; no = none; auto = all of them if more ranks than cores share the node, otherwise only "
+            "blocks above 1 MiB (in a scatter among three or more ranks: above 64 KiB)"},
     Setting{
         "ROLLCALL_COSTS", Text{&Settings::costs, accept_any, "a path, or no"},
         "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},

@@ -11,6 +11,7 @@
 
 #include "foundation/error_text.hpp"
 #include "launcher/launch.hpp"
+#include "launcher/program.hpp"
 #include "launcher/spawn.hpp"
 #include "runtime/topology/binding.hpp"
 
@@ -106,10 +107,11 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
         const bool runs_here = std::any_of(own.ranks.begin(), own.ranks.end(), [&](const auto& rank) { return rank.application == index; });
         if (program.error == 0 || !runs_here) continue;
         const auto& name = application.argv.front();
+        const bool in_path = name.find('/') == std::string::npos;
+        const std::string why = in_path ? program.error == ENOENT ? "there is no such program in PATH" : error_text(program.error)
+                                        : explain_exec_failure(name, program.error).why;
         return refuse(program.error == EACCES ? kExitNotExecutable : kExitNotFound,
-                      fmt::format("cannot start '{}'{}: {}", name, order.hosts_of_job > 1 ? " on host " + host : "",
-                                  program.error == ENOENT && name.find('/') == std::string::npos ? "there is no such program in PATH"
-                                                                                                 : error_text(program.error)));
+                      fmt::format("cannot start '{}'{}: {}", name, order.hosts_of_job > 1 ? " on host " + host : "", why));
     }
     auto binding = bind_host(static_cast<int>(own.ranks.size()), order.map_by, order.bind_to, found.claims);
     found.processors = binding.processors;

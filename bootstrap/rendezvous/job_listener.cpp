@@ -70,7 +70,6 @@ void JobMeeting::check_open() {
 void JobMeeting::send_invitation(const std::string& text) {
     check_open();  // what is sent there is not refused at once
     std::optional<Invitation> invitation;
-    if (text.empty()) throw Error(ErrorCode::invalid_argument, "the invitation is empty");
     try {
         invitation = Invitation::parse(text);
     } catch (const Error&) {  // it is a failed_invitation(), which holds no key
@@ -150,6 +149,7 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
 }
 
 JobMeeting meet_job(std::string_view text, const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
+    if (text.empty()) throw Error(ErrorCode::invalid_argument, "the invitation is empty");
     std::optional<Invitation> invitation;
     try {
         invitation = Invitation::parse(text);

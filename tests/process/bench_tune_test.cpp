@@ -51,10 +51,7 @@ TEST_F(Tune, WritesWhatItMeasured) {
     }
     EXPECT_NE(ended.error.find("written to " + path), std::string::npos) << ended.error;
     EXPECT_NE(ended.error.find("not measured: network_latency, "), std::string::npos) << ended.error;
-<<<<<<< HEAD
-=======
     EXPECT_NE(ended.error.find("ranks on two hosts"), std::string::npos) << ended.error;
->>>>>>> afbf9a95 (Say what to start when tune could not measure all costs)
     EXPECT_NE(contents(path).find("# Measured by `rollcall tune` with 2 ranks, over "), std::string::npos) << contents(path);
 }
 

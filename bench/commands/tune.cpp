@@ -41,8 +41,11 @@ namespace {
 
 constexpr int kRanks = 2;
 constexpr std::uint64_t kShort = 8, kMebibyte = 1 << 20;
-constexpr std::uint64_t kWindows = 20;
+/// The first ones are slower, and one takes only some 20 us.
+constexpr std::uint64_t kWindows = 200;
 constexpr int kSamples = 20, kBarriers = 500;
+/// One sample is a median of several round trips, which are close together. What else the machine does shows between such samples.
+constexpr int kMessageSamples = 9;
 /// Nothing takes less than the unit of the file.
 constexpr double kLeast = 1;
 
@@ -84,11 +87,17 @@ class Runner {
 
     void measure_messages(const Communicator& pair, const std::string& path) {
         if (!pair) return;
+        const auto times = [&](std::uint64_t bytes) {
+            std::vector<double> found;
+            for (int sample = 0; sample < kMessageSamples; ++sample) found.push_back(static_cast<double>(message_time(pair, 0, 1, bytes)));
+            return found;
+        };
         step(path + " latency");
-        const auto latency = static_cast<double>(message_time(pair, 0, 1, kShort));
-        samples(path, "latency") = {latency};
+        const std::vector<double> latencies = times(kShort);
+        const double latency = estimate(latencies).median;
+        samples(path, "latency") = latencies;
         step(path + " 1Mi");
-        samples(path, "mebibyte") = {std::max(static_cast<double>(message_time(pair, 0, 1, kMebibyte)) - latency, kLeast)};
+        for (const double time : times(kMebibyte)) samples(path, "mebibyte").push_back(std::max(time - latency, kLeast));
         step(path + " message rate");
         for (const double seconds : message_gaps(job_, pair, kShort, kWindows)) samples(path, "gap").push_back(seconds * 1e9);
     }
@@ -204,7 +213,7 @@ std::string file_of(const Words& words, const std::string& setting) {
 void finish(const Words& words, const std::string& path, const Samples& samples, int ranks) {
     const Costs before = costs_before(path);
     Costs now = before;
-    std::vector<std::string_view> missing;
+    std::vector<std::string_view> missing, unsteady;
     output::Table table(std::cout, words.format);
     for (const CostName& cost : kCostNames) {
         const auto measured = samples.values.find(std::string(cost.name));
@@ -212,7 +221,9 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
             missing.push_back(cost.name);
             continue;
         }
-        now.*cost.member = static_cast<Nanoseconds>(std::max(std::round(estimate(measured->second).median), kLeast));
+        const Estimate found = estimate(measured->second);
+        if (is_unsteady(found)) unsteady.push_back(cost.name);
+        now.*cost.member = static_cast<Nanoseconds>(std::max(std::round(found.median), kLeast));
         const auto seconds = [](Nanoseconds time) { return output::Seconds{static_cast<double>(time) * 1e-9}; };
         const double change = static_cast<double>(now.*cost.member) / static_cast<double>(before.*cost.member);
         table.add({{"cost", cost.name},
@@ -226,6 +237,11 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
         fmt::format("Measured by `rollcall tune` with {} ranks, over {}; rank 0 on {}.", ranks, samples.transport, printable(host_name()));
     replace(path, write_costs(now, origin));
     std::cerr << fmt::format("written to {}\n", printable(path));
+    if (!unsteady.empty())
+        std::cerr << fmt::format(
+            "rollcall tune: the samples of {} differ by more than {:g}x, so other programs seem to use this machine: run it again when "
+            "nothing else runs\n",
+            fmt::join(unsteady, ", "), kUnsteady);
     if (!missing.empty())
         std::cerr << fmt::format(
             "not measured: {}. They need ranks that share a host and ranks on two hosts: rollcall run --hosts a:2,b:2 "
@@ -282,7 +298,8 @@ void add_tune_command(usage::Command& root, int& exit_code) {
     command->footer(R"(
 Two ranks of a host exchange short and long messages for some seconds. If the job is on several hosts, two ranks on
 different hosts do the same. The medians replace those in the file. Costs that were not measured stay as they are. Jobs
-read the file when they start.
+read the file when they start. Nothing else should run on the hosts meanwhile. If the samples of a cost differ much, a
+line on standard error says so.
 On this host:       rollcall tune
 Between two hosts:  rollcall run --hosts a,b -n 4 rollcall tune
 Use them:           rollcall info --explain broadcast --bytes 64Ki --ranks 8 shows what `auto` compares with them.)");

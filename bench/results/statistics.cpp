@@ -77,6 +77,8 @@ Estimate estimate(std::span<const double> samples) {
     return {median, sorted[k - 1], sorted[n - k]};
 }
 
+bool is_unsteady(const Estimate& value) { return value.high > kUnsteady * value.low; }
+
 Estimate estimate_mean(std::span<const double> samples) {
     require_samples(samples);
     const auto n = static_cast<double>(samples.size());

@@ -26,6 +26,11 @@ inline constexpr std::size_t kFewestSamples = 6;
 /// there are no samples.
 Estimate estimate(std::span<const double> samples);
 
+/// Whether the samples of something that ought to be the same each time differ too much: the interval reaches from one number to more than
+/// kUnsteady times that number.
+bool is_unsteady(const Estimate& value);
+inline constexpr double kUnsteady = 3;
+
 /// Returns the mean in the place of the median, with its 95 % interval by Student's t. The interval supposes that the mean is normally
 /// distributed, which it nearly is if there are many samples. One sample has no interval: both ends are the mean. NaN and errors as in
 /// estimate().

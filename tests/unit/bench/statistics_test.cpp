@@ -100,6 +100,13 @@ TEST(BenchStatistics, MeansHaveStudentsInterval) {
     EXPECT_THROW(estimate_mean({}), Error);
 }
 
+TEST(BenchStatistics, SamplesThatDifferMuchAreUnsteady) {
+    EXPECT_FALSE(is_unsteady(estimate(std::vector<double>{130, 131, 135, 128, 129, 133, 180, 140, 132})));
+    EXPECT_TRUE(is_unsteady(estimate(std::vector<double>{130, 4000, 135, 1370, 129, 1210, 37300, 140, 4000})));
+    const std::vector<double> one_outlier = {130, 131, 135, 128, 129, 133, 37300, 140, 132};
+    EXPECT_FALSE(is_unsteady(estimate(one_outlier))) << "one of nine does not move the median";
+}
+
 TEST(BenchStatistics, QuotientsOfMeansAreOfPairs) {
     // What both of a pair have in common does not widen the interval.
     const std::vector<double> base = {1, 5, 100, 2, 7}, twice = {2, 10, 200, 4, 14};

@@ -149,7 +149,7 @@ void add_intergroup_command(usage::Command& simulate) {
         ->add_option("-n,--ranks", words->ranks, fmt::format("With --settings: numbers of ranks of both groups together, {}", kCountList))
         ->type_name("LIST")
         ->default_str(kRanks);
-    command->add_option("--block", words->block, fmt::format("With --settings: (mean) sizes of a block, {}", kSizeList))
+    command->add_option("--block,--bytes", words->block, fmt::format("With --settings: (mean) sizes of a block, {}", kSizeList))
         ->type_name("SIZES")
         ->default_str(kBlock);
     command->add_option("--groups", words->groups, "Instead of --settings: the sizes of the two groups")
@@ -158,7 +158,7 @@ void add_intergroup_command(usage::Command& simulate) {
     command->add_option("--blocks", words->blocks, "With --groups: the size of a block in each group")
         ->type_name("BYTES,BYTES")
         ->default_str(kBlocks);
-    command->add_option("--algorithms", words->algorithms, "Algorithms by name, separated by commas")
+    command->add_option("--algorithms,--algorithm", words->algorithms, "Algorithms by name, separated by commas")
         ->type_name("NAMES")
         ->capture_default_str();
     command

@@ -345,7 +345,7 @@ void add_tree_command(usage::Command& simulate) {
         ->type_name("NAMES|BYTES,...")
         ->default_str("spikes");
     command->add_option("-n,--ranks", words->ranks, "How many ranks")->type_name("N")->default_str("2000");
-    command->add_option("--block", words->block, fmt::format("Mean block sizes b of the distributions, {}", kSizeList))
+    command->add_option("--block,--bytes", words->block, fmt::format("Mean block sizes b of the distributions, {}", kSizeList))
         ->type_name("SIZES")
         ->default_str("1000");
     command->add_option("--rho", words->rho, "Parameter rho of spikes and skewed")->type_name("N")->capture_default_str();
@@ -360,7 +360,7 @@ void add_tree_command(usage::Command& simulate) {
         ->type_name("LIST")
         ->capture_default_str();
     command
-        ->add_option("--trees", words->trees,
+        ->add_option("--trees,--algorithm", words->trees,
                      "linear, binary, oblivious, adaptive, optimal, two_part, sorted, all; unordered if there are few ranks")
         ->type_name("NAMES")
         ->capture_default_str();

@@ -53,7 +53,14 @@ TEST_F(BenchCommand, SimulatedGroupsAreThePapersOrGiven) {
     expect_refused(words + "--blocks 8,8 --block 8", {"--block with --blocks; allowed: "});
     expect_refused(words + "--groups 2,1 --settings 1", {"--settings with --groups; allowed: "});
     EXPECT_EQ(lines_of(run(words + "--groups 2,1 --algorithms full_duplex --format json").out).size(), 1u);
-    EXPECT_EQ(lines_of(run(words + "--settings 1 --ranks 4 --block 8 --algorithms full_duplex --format json").out).size(), 1u);
+    const std::string named = run(words + "--settings 1 --ranks 4 --block 8 --algorithms full_duplex --format json").out;
+    EXPECT_EQ(lines_of(named).size(), 1u);
+    EXPECT_EQ(run(words + "--settings 1 --ranks 4 --bytes 8 --algorithm full_duplex --format json").out, named)
+        << "the names that other commands have";
+    const std::string tree = "simulate tree --sizes spikes --ranks 4 --root 0 ";
+    const std::string trees = run(tree + "--block 8 --trees linear --format json").out;
+    EXPECT_EQ(lines_of(trees).size(), 1u);
+    EXPECT_EQ(run(tree + "--bytes 8 --algorithm linear --format json").out, trees);
 }
 
 // The simulator knows exactly what its messages cost. There `auto` takes the fastest algorithm, or one that takes little longer, wherever
@@ -300,7 +307,8 @@ TEST_F(BenchCommand, SimulatedCostsThatNobodyCanWaitForAreRefused) {
 }
 
 TEST_F(BenchCommand, SimulatedRanksShareNoMemory) {
-    for (const char* words : {"simulate broadcast --ranks 4 --algorithm binomial,shared_memory", "simulate gather --ranks 4 --algorithm 2l"})
+    for (const char* words :
+         {"simulate broadcast --ranks 4 --algorithm binomial,shared_memory", "simulate gather --ranks 4 --algorithm 2l"})
         expect_refused(words, {"shares the memory of a node, and simulated ranks have a node each; allowed: linear, "});
     expect_refused("simulate broadcast --ranks 4 --algorithm frob", {"unknown algorithm 'frob'"});
 }

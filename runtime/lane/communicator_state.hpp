@@ -14,10 +14,10 @@
 
 #include <rollcall/error.hpp>
 
-#include "runtime/arrivals/slots.hpp"
 #include "runtime/clock/common_clock.hpp"
 #include "runtime/group/call.hpp"
 #include "runtime/group/group.hpp"
+#include "runtime/group/slots.hpp"
 #include "runtime/node/layout.hpp"
 
 namespace rollcall::runtime {

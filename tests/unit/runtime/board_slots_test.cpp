@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "runtime/arrivals/slots.hpp"
+#include "runtime/group/slots.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall::runtime {

@@ -1,4 +1,4 @@
-#include "runtime/arrivals/slots.hpp"
+#include "runtime/group/slots.hpp"
 
 #include <algorithm>
 

@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "transports/ofi/library.hpp"
-
 namespace rollcall::transport::ofi {
 
 std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memory, const Endpoint* network, const Exposed* board) {
@@ -47,17 +45,15 @@ std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* net
 }
 
 void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& shared_memory, int rank) {
-    const bool maps_late = library().version() >= FI_VERSION(2, 0);
     const auto sharers = std::ranges::count_if(peers, [&](const Peer& peer) { return peer.shares_memory(home); });
     for (std::size_t its_rank = 0; its_rank < peers.size(); ++its_rank) {
         Peer& peer = peers[its_rank];
         // A peer that cannot be reached is reported when it is used.
         if (!peer.shares_memory(home) || !peer.reach(home, &shared_memory, nullptr, rank, static_cast<int>(its_rank)).empty()) continue;
         // From version 2 on, libfabric maps the file only when something is to be sent. The attempt is enough, so it does not matter
-        // whether the packet leaves: it is an answer that nobody has asked for, which means nothing. Older versions map it with the
-        // address, and crash where a packet comes from a rank that has died before this one has its address.
+        // whether the packet leaves: it is an answer that nobody has asked for, which means nothing.
         constexpr Numbers kAnswer{};
-        if (maps_late) peer.stream.send_now(Kind::check, &kAnswer, {}, {});
+        peer.stream.send_now(Kind::check, &kAnswer, {}, {});
         const auto address = peer.part_of_address(kSharedMemoryPart);
         peer.neighbour->has_mapped({reinterpret_cast<const char*>(address.data()), address.size()}, static_cast<unsigned>(sharers));
     }

@@ -11,8 +11,8 @@
 namespace rollcall::model_test::decoupled {
 namespace {
 
-// The messages of a call come to a rank that is still making the communicator. Its part begins when it has made the communicator, before its
-// caller comes.
+// The messages of a call come to a rank that is still making the communicator. Its part begins when it has made the communicator, before
+// its caller comes.
 TEST(Decoupled, BeginsWhenTheCommunicatorIsThere) {
     for (const char* const name : {"pipelined", "binomial"}) {
         const AlgorithmEntry& entry = broadcast(name);

@@ -1,6 +1,6 @@
 /// \file
-/// Options that other launchers (mpirun, mpiexec, srun) have under another name than `rollcall run`. Who changes launchers tries them
-/// first.
+/// Options that other launchers (mpirun, mpiexec, srun) have under another name than `rollcall run`. Users who come from another
+/// launcher try them first.
 #pragma once
 
 #include <algorithm>

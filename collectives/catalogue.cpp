@@ -108,6 +108,7 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
     if (entry && entry->forwards && has_messages(*entry, rank, group))
         return {.algorithm = entry->algorithm, .begins_before = true, .forwards = true};
     if (!entry || !entry->runs_alone) return {};
+    if (entry->only_publishes && entry->only_publishes(call.bytes, call.root, rank, group)) return {};
     const OperationRow& row = operation(call.kind);
     const bool is_root = rank == call.root;
     if (runtime::is_between_groups(call.kind)) {

@@ -68,6 +68,15 @@ double reduce_binary(const Scene& scene) {
     return model::binary(scene, {scene, static_cast<double>(chain_segment(scene))}) + port(scene, edges_of_binary(scene));
 }
 
+double reduce_two_level(const Scene& scene) {
+    const double of_node = scene.ranks_of_node, lanes = lanes_of_all(scene.bytes, of_node, of_node);
+    Scene nodes = a_rank_of_each_node(scene);
+    nodes.ranks_of_node = 1;
+    const double on_node = scene.signal + scene.bytes * (scene.copied_byte + std::max(of_node - 1, 0.0) / lanes * scene.combined_byte);
+    const double gathered = lanes > 1 ? scene.signal + 2 * scene.bytes * scene.copied_byte : 0;
+    return on_node + std::min({reduce_linear(nodes), reduce_binomial(nodes), reduce_chain(nodes), reduce_binary(nodes)}) + gathered;
+}
+
 double two_level_of_blocks(const Scene& scene) {
     Scene nodes = a_rank_of_each_node(scene);
     nodes.bytes = scene.ranks_of_node * scene.bytes;

@@ -69,6 +69,9 @@ double reduce_linear(const Scene& scene);
 double reduce_binomial(const Scene& scene);
 double reduce_chain(const Scene& scene);
 double reduce_binary(const Scene& scene);
+/// Each rank writes its elements, and so many ranks of each node as there are lanes combine a share each of what its ranks have written.
+/// Between nodes a reduce in one of the other ways. At the root's node the shares are gathered.
+double reduce_two_level(const Scene& scene);
 /// A tree in which a subtree's blocks travel together: ceil(log2 n) latency + (n - 1) m byte.
 double binomial_of_blocks(const Scene& scene);
 /// X pieces down a chain: (X + n - 2) (latency + s byte) with s = chain_segment(scene). On N nodes, (X + N - 2) of these steps are between

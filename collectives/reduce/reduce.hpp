@@ -23,6 +23,9 @@ Task reduce_circulant(Operation& op);
 Task reduce_shared_memory(Operation& op);
 runtime::ShortMove short_move_of_reduce(const runtime::Arguments& arguments, const runtime::Call& call, int rank, int ranks);
 Task reduce_two_level(Operation& op);
+bool reduce_two_level_only_publishes(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
+/// Twice the rank's share of the elements, if it combines one (AlgorithmEntry::passes_on).
+std::uint64_t reduce_two_level_passes_on(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
 Task reduce_clairvoyant(Operation& op);
 Task reduce_online(Operation& op);
 /// Twice the message, if the rank has ranks below it (AlgorithmEntry::collects).
@@ -127,8 +130,11 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_two_level,
      .summary = "each rank of a node combines a share; the ranks that have the same share reduce it to the root's node",
      .paper = kMultiLane,
-     .limits = "a rank that combines waits for the ranks of its node",
-     .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces},
+     .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces,
+     .runs_alone = true,
+     .cost = &cost::reduce_two_level,
+     .passes_on = &reduce_two_level_passes_on,
+     .only_publishes = &reduce_two_level_only_publishes},
     {.operation = OperationKind::reduce,
      .name = "clairvoyant",
      .aliases = {"clv"},
@@ -176,6 +182,14 @@ inline constexpr Rule kReduceRules[] = {
      {},
      nullptr,
      {named(kReduceAlgorithms, "linear")}},
+    {kAnyBytes,
+     kAnyRanks,
+     named(kReduceAlgorithms, "two_level"),
+     "several ranks a node: a node's elements are combined in its memory before they leave it, or go from rank to rank, and the time "
+     "decides",
+     Condition::background | Condition::even_nodes,
+     &cost::chain_segment,
+     {named(kReduceAlgorithms, "binomial"), named(kReduceAlgorithms, "pipelined"), named(kReduceAlgorithms, "binary")}},
     {kAnyBytes,
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),

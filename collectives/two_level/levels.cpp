@@ -87,6 +87,17 @@ std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const 
     return count > 1 && *first == rank ? bytes * static_cast<std::uint64_t>(count) : 0;
 }
 
+bool has_another_leader(std::uint64_t, int root, int rank, const runtime::Group& group) {
+    const runtime::Nodes* const nodes = group.nodes.get();
+    if (!nodes || rank == root) return false;
+    const auto node_of = [&](int which) { return nodes->of[static_cast<std::size_t>(which)]; };
+    if (node_of(rank) == node_of(root)) return true;
+    // Between two groups, those of the root's group that are on the node have no part.
+    const auto has_block = [&](int which) { return group.first_group == 0 || (which < group.first_group) != (root < group.first_group); };
+    const std::vector<int>& here = nodes->members[static_cast<std::size_t>(node_of(rank))];
+    return *std::find_if(here.begin(), here.end(), has_block) != rank;
+}
+
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {
     const Conditions has = conditions_of(op.arguments().combiner, kUsual);
     return select(kind, {.bytes = bytes, .ranks = ranks, .has = has, .costs = &op.costs()}).entry->algorithm;

@@ -14,6 +14,9 @@ namespace rollcall::collectives {
 /// it is not alone, and the root is on another node; otherwise 0. Between two groups only the ranks of the group count that the root is not in.
 std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
 
+/// Whether another rank of its node passes this rank's block on (AlgorithmEntry::only_publishes).
+bool has_another_leader(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
+
 /// Memory for them. If the part runs without its caller, it is the operation's `data`, which counts in the landing budget.
 class PassedOn {
   public:

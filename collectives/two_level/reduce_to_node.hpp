@@ -14,6 +14,7 @@ struct LaneEnds {
     const std::vector<int>& ranks;  ///< Its ranks, in the order of their lanes. On other nodes that is the order of ranks.
     int place;                      ///< This rank's place on its own node, in that order.
     transport::Bytes own;           ///< Memory for this rank's share.
+    transport::Bytes spare = {};    ///< Memory for what its lane brings, if there is any. Otherwise, and if it is too small, it is made.
 };
 
 /// Combines the elements of all ranks. In the end, each rank of that node that has a lane has its share in `to.own`. Takes the steps before

@@ -185,23 +185,23 @@ TEST(TakenMemory, NeedsNoRoomOnSeveralNodes) {
     const auto messages = [](OperationKind operation, std::uint64_t bytes, bool is_taken, bool stays = false) {
         return on_two_nodes(operation, bytes, is_taken, stays, false).messages;
     };
-    EXPECT_EQ(messages(OperationKind::reduce, 60'000, true), 3u + 2u);
-    EXPECT_EQ(messages(OperationKind::reduce, 60'000, false), 3u + 2u + 2u * 3u * 2u);
+    EXPECT_EQ(messages(OperationKind::reduce, 90'000, true), 3u + 2u);
+    EXPECT_EQ(messages(OperationKind::reduce, 90'000, false), 3u + 2u + 2u * 3u * 2u);
     EXPECT_EQ(messages(OperationKind::reduce, 6000, true, true), 1u);
     EXPECT_EQ(messages(OperationKind::reduce, 6000, true, false), 1u + 2u * 2u) << "two ranks of each node leave";
     EXPECT_EQ(messages(OperationKind::allreduce, 90'000, true), 6u + 2u * 3u * 2u);
     EXPECT_EQ(messages(OperationKind::allreduce, 90'000, false), 6u + 2u * 3u * 2u + 2u * 3u * 2u);
 }
 
-// The elements are 60 times 1000 bytes, or twice as many. In three lanes, each rank copies what it brings for two others, if that is not in
+// The elements are 120 times 1000 bytes. In three lanes, each rank copies what it brings for two others, if that is not in
 // taken memory.
 TEST(TakenMemory, SavesTheCopiesInOnSeveralNodes) {
     const auto exits = [](OperationKind operation, std::uint64_t bytes, bool is_taken, bool stays) {
         return on_two_nodes(operation, bytes, is_taken, stays).exits;
     };
     for (const bool stays : {false, true}) {
-        EXPECT_EQ(exits(OperationKind::reduce, 60'000, true, stays), (Times{80'000, 80'000, 80'000, 120'000, 120'000, 160'000}));
-        EXPECT_EQ(exits(OperationKind::reduce, 60'000, false, stays), (Times{120'000, 120'000, 120'000, 160'000, 160'000, 200'000}));
+        EXPECT_EQ(exits(OperationKind::reduce, 120'000, true, stays), (Times{160'000, 160'000, 160'000, 240'000, 240'000, 320'000}));
+        EXPECT_EQ(exits(OperationKind::reduce, 120'000, false, stays), (Times{240'000, 240'000, 240'000, 320'000, 320'000, 400'000}));
         EXPECT_EQ(exits(OperationKind::allreduce, 120'000, true, stays), Times(6, 320'000));
         EXPECT_EQ(exits(OperationKind::allreduce, 120'000, false, stays), Times(6, 400'000));
     }

@@ -310,6 +310,42 @@ TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAGather) {
         }
 }
 
+// In one lane or in three, only the root waits for all. The others leave after a copy, those that combine for their node, too.
+TEST(TwoLevel, ALateRankOfEachNodeDelaysOnlyTheRootOfAReduce) {
+    constexpr Nanoseconds kLate = 100'000'000;
+    const auto options = decoupled_nodes();
+    for (const std::uint64_t bytes : {1000, 60'000, 90'000})
+        for (int late_place = 0; late_place < 3; ++late_place) {
+            const auto balanced = two_level_outcome(OperationKind::reduce, options, 1, bytes, Times(12));
+            Times arrivals(12);
+            for (int node = 0; node < 4; ++node) arrivals[static_cast<std::size_t>(3 * node + late_place)] = kLate;
+            const auto late = two_level_outcome(OperationKind::reduce, options, 1, bytes, arrivals);
+            for (std::size_t rank = 0; rank < arrivals.size(); ++rank)
+                EXPECT_LE(late.exits[rank], rank == 1 ? kLate + balanced.exits[1] : arrivals[rank] + static_cast<Nanoseconds>(bytes) / 5)
+                    << rank << ' ' << late_place;
+            EXPECT_GE(late.exits[1], kLate);
+        }
+}
+
+// The lowest rank of another node has memory for the elements of its node and for those of other nodes. In three lanes each rank has memory
+// for its share. Who only publishes hands nothing over.
+TEST(TwoLevel, APartOfAReduceHasMemoryForWhatItCombines) {
+    const AlgorithmEntry& entry = two_level(OperationKind::reduce);
+    const auto part = [&](const AlgorithmEntry& algorithm, int rank, std::uint64_t bytes) {
+        runtime::Group group;
+        group.size = 6;
+        group.nodes = std::make_shared<runtime::Nodes>(runtime::Nodes{.of = {0, 0, 0, 1, 1, 1}, .members = {{0, 1, 2}, {3, 4, 5}}});
+        return collectives::part_alone(collectives::make_call(algorithm, 1, bytes, 0), rank, group);
+    };
+    for (const int rank : {0, 2, 4, 5}) EXPECT_FALSE(part(entry, rank, 60'000).algorithm) << rank;
+    EXPECT_EQ(part(entry, 3, 60'000).passed_on, 120'000u);
+    EXPECT_TRUE(part(entry, 3, 60'000).ends_after);
+    EXPECT_FALSE(part(entry, 1, 60'000).ends_after) << "the root";
+    for (const int rank : {0, 2, 3, 4, 5}) EXPECT_EQ(part(entry, rank, 90'000).passed_on, 60'000u) << rank;
+    for (const int rank : {0, 2, 4, 5}) EXPECT_FALSE(part(two_level(OperationKind::gather), rank, 1000).algorithm) << rank;
+    EXPECT_TRUE(part(two_level(OperationKind::gather), 3, 1000).algorithm);
+}
+
 // The blocks of a node that a rank collects or passes on without its caller count in the landing budget.
 TEST(TwoLevel, WithoutRoomForTheBlocksOfANodeTheRankThatCollectsThemStays) {
     constexpr Nanoseconds kLate = 1'000'000;

@@ -103,6 +103,7 @@ TEST(Estimates, FollowTheirFormulas) {
     tree.bytes = 10'000;
     EXPECT_DOUBLE_EQ(cost::reduce_binomial(tree), 2 * 11'000 + 2 * 10'007 + 4 * 20'000 + 1.5 * 2 * 10'000);
     EXPECT_DOUBLE_EQ(cost::reduce_binary(tree), 4 * (30'100 + 31'000) + 1.5 * 5 * 10'000) << "up to five messages enter a node";
+    EXPECT_DOUBLE_EQ(cost::reduce_two_level(tree), 7 + 5000 + 3 * 20'000 + 2 * (11'000 + 20'000) + 1.5 * 2 * 10'000) << "a tree";
     tree.ranks = 18;
     tree.ranks_of_node = 6;
     EXPECT_DOUBLE_EQ(cost::broadcast_binomial(tree), 3 * 11'000 + 2 * 10'007 + 1.5 * 3 * 10'000) << "four of six ranks are a tree";

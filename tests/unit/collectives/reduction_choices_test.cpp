@@ -139,20 +139,27 @@ TEST(ReductionChoices, ThatKeepTheRankOrderDependOnTheRanksOfANode) {
     EXPECT_EQ(taken(reduce_scatter, 64 << 10, 16, 8), "pairwise");
 }
 
-// In a tree or a chain of ranks that follow one another on their nodes, most messages stay within a node.
+// In a tree or a chain of ranks that follow one another on their nodes, most messages stay within a node. On two levels none of them is
+// one within a node.
 TEST(ReductionChoices, OfAReduceDependOnTheRanksOfANode) {
-    const auto taken = [](std::uint64_t bytes, int ranks, int nodes) {
-        const Conditions on_nodes = kOneRankOnEachHost.with(Condition::several_nodes | Condition::even_nodes);
+    constexpr Conditions kEvenNodes = kOneRankOnEachHost.with(Condition::several_nodes | Condition::even_nodes);
+    const auto taken = [](std::uint64_t bytes, int ranks, int nodes, Conditions on_nodes) {
         return select(OperationKind::reduce,
                       {.bytes = bytes, .ranks = ranks, .has = nodes > 0 ? on_nodes : kOneRankOnEachHost, .nodes = nodes})
             .entry->name;
     };
-    EXPECT_EQ(taken(1 << 20, 1024, 0), "binary");
-    EXPECT_EQ(taken(32 << 10, 1024, 0), "binary");
-    EXPECT_EQ(taken(1 << 20, 1024, 32), "pipelined");
-    EXPECT_EQ(taken(32 << 10, 1024, 32), "binomial");
-    EXPECT_EQ(taken(32 << 10, 16, 4), "binomial");
-    EXPECT_EQ(taken(128 << 10, 16, 4), "pipelined");
+    EXPECT_EQ(taken(1 << 20, 1024, 0, kOneRankOnEachHost), "binary");
+    EXPECT_EQ(taken(32 << 10, 1024, 0, kOneRankOnEachHost), "binary");
+    for (const Conditions without : {Condition::even_nodes, Condition::background, Condition::commutative}) {
+        const Conditions has = kEvenNodes.without(without);
+        EXPECT_EQ(taken(1 << 20, 1024, 32, has), "pipelined");
+        EXPECT_EQ(taken(32 << 10, 1024, 32, has), "binomial");
+        EXPECT_EQ(taken(32 << 10, 16, 4, has), "binomial");
+        EXPECT_EQ(taken(128 << 10, 16, 4, has), "pipelined");
+    }
+    for (const std::uint64_t bytes : {32 << 10, 128 << 10, 1 << 20}) EXPECT_EQ(taken(bytes, 1024, 32, kEvenNodes), "two_level") << bytes;
+    for (const std::uint64_t bytes : {32 << 10, 64 << 10, 128 << 10}) EXPECT_EQ(taken(bytes, 16, 4, kEvenNodes), "two_level") << bytes;
+    EXPECT_NE(taken(8 << 10, 16, 4, kEvenNodes), "two_level") << "so short data is not handed over, so ranks would wait for their node";
 }
 
 // With more than four ranks on a node, what one rank combines stays as long as with four.

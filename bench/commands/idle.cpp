@@ -98,8 +98,8 @@ void add_idle_command(usage::Command& bench, int& exit_code) {
     output::add_format_option(*command, words->format);
     add_inherited_options(*command, words->inherited);
     command->footer(R"(
-background_cpu_percent is the processor time of all background threads together, in percent of one core. looks,
-takeovers and parks count what they did.)");
+background_cpu_percent is the processor time of all background threads together, in percent of one core. looks
+says how often they woke, takeovers how often they found work, and parks how often they went to sleep.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }
 

@@ -386,7 +386,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
     command->footer(R"(
 Each rank computes, then calls the operation, then goes on. There is no barrier.
   run_time    the time of an iteration, until the last rank is done
-  limit       the longest compute time of any rank, which no library can undercut
+  limit       the longest compute time of any rank; no library can be faster
   lost        run_time - limit
   ratio       run_time / limit
   background  the processor time of a rank's background thread in an iteration; of all ranks the longest

@@ -58,8 +58,8 @@ class MeetingPlace {
     std::string last_other_ = "one that does not answer";  ///< For messages.
 };
 
-/// Accepts, without blocking, the ranks that wait at a socket of MeetingPlace::listen(). Drops processes of other users. Ranks go on
-/// waiting if this process could not open some more files otherwise.
+/// Accepts, without blocking, the ranks that wait at a socket of MeetingPlace::listen(). Drops processes of other users. Leaves ranks
+/// waiting if accepting them would leave this process too few file descriptors.
 void accept_waiting(const Descriptor& listener, std::deque<Descriptor>& accepted);
 
 }  // namespace rollcall::bootstrap

@@ -147,7 +147,7 @@ Task alltoall_in_lanes(Operation& op, const Levels& levels, ServeNodes served) {
     const bool in_turn = served == ServeNodes::in_turn;
     std::vector<int> to;
     add_ranks_of_lane(levels, place, ranks, to);
-    // All long memory is there before the first receive: if there is none, nothing comes into memory that is gone.
+    // Allocate all long memory before the first receive: if an allocation fails, no receive writes into memory that was freed.
     const ConstBytes contribution = op.arguments().contribution;
     const Scratch packed(contribution.size, contribution), collected(bytes * ranks * to.size(), data),
         outgoing(bytes * ranks * to.size(), data);

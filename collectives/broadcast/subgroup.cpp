@@ -50,10 +50,12 @@ transport::Bytes instalment(transport::Bytes data, std::uint64_t number) {
 // are long, and there is no ring. (With 8 ranks on 2 cores a ring took twice as long as a tree for 64 KiB.)
 constexpr std::uint64_t kPieceOnNode = 128 << 10;
 
-// As how many of its bytes a message costs at least, however short the latency of the network is: the ranks do something for each message.
+// The least cost of a message between nodes, as a number of its bytes. However short the latency of the network is, the ranks do something
+// for each message.
 constexpr double kLeastMessage = 1 << 10;
 
-/// As how many of its bytes a message between nodes costs. Only the root asks, and tells the others what follows, so ranks need not agree.
+/// The cost of a message between nodes, as a number of its bytes. Only the root uses it, and tells the others the result, so ranks need not
+/// agree on it.
 double message_bytes(const Costs& costs) {
     return std::max(static_cast<double>(costs.network_latency) / time_of_byte(costs.network_mebibyte), kLeastMessage);
 }

@@ -160,9 +160,9 @@ class ROLLCALL_EXPORT Job {
     /// Asks whether the event loop may sleep on progress_descriptor(). False: something has arrived, or an operation has ended since the
     /// last call of this function, so test the requests again before sleeping.
     bool prepare_to_sleep();
-    /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume. All
-    /// Jobs that share the job count together, so a part of the program resumes only what it has paused. The threads of connections to
-    /// other jobs go on.
+    /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume. The
+    /// pauses of all Jobs that share the job are counted together, so each part of the program must resume exactly as often as it has
+    /// paused. The threads of connections to other jobs go on.
     void pause_background();
     /// Ends one pause_background(). Throws Error{state} if there is none.
     void resume_background();

@@ -90,8 +90,8 @@ struct CallRecord {
 /// Errors: some calls throw and change nothing. Error{state}: begin() if an iteration was already begun or started, start() if it was
 /// already started, begin() or start() after Job::finalize(), and edge() outside a phase. Error{invalid_argument}: edge() with a fraction
 /// that is not above 0 and at most 1. After an iteration has failed, all later iterations of the plan fail with the same reason. If a plan
-/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so. Neither holds for a
-/// call that was given up while the rank's part went on without its caller: then the iteration succeeds on the other ranks.
+/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so. There is an
+/// exception: if a call is given up while the rank's part goes on without its caller, the iteration succeeds on the other ranks.
 class ROLLCALL_EXPORT Plan {
   public:
     /// Makes a null plan. Any call on it other than operator bool throws Error{state}.

@@ -16,8 +16,8 @@
  *   - A function that returns rollcall_status reports a failure by it; rollcall_last_error() has the sentence. No exception leaves a
  *     function. A null pointer that is not said to be allowed is ROLLCALL_INVALID_ARGUMENT.
  *   - `timeout`, also in options, is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER. With 0 a
- *     call does only what can be done at once. Another negative value is ROLLCALL_INVALID_ARGUMENT. Where a collective call takes no timeout, such
- *     as split, merge, the plan_ functions and finalize, the environment variable ROLLCALL_TIMEOUT limits it.
+ *     call does only what can be done at once. Another negative value is ROLLCALL_INVALID_ARGUMENT. Where a collective call takes no
+ * timeout, such as split, merge, the plan_ functions and finalize, the environment variable ROLLCALL_TIMEOUT limits it.
  *   - A text that is passed to a call need only live until the call returns.
  *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
  *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
@@ -140,12 +140,13 @@ rollcall_status rollcall_local_time_at(const rollcall_job* job, int64_t time, in
 rollcall_status rollcall_progress(rollcall_job* job, int* happened);
 /** A file descriptor for an event loop: poll it for reading after rollcall_prepare_to_sleep() has set 1. Returns -1 on failure. */
 int rollcall_progress_descriptor(const rollcall_job* job);
-/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. Where
- * there is a background thread, also that of a connection to another job, the arrival of a message does not count, only what ends. The
- * deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
+/** `may_sleep` becomes 0 if something has arrived or ended since the last call (test the requests again before sleeping), else 1. If there
+ * is a background thread, also that of a connection to another job, a message that arrives does not count. Only an operation that ends
+ * does. The deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
-/** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. All parts of a
- * program that share the job count together, so a part resumes only what it has paused. The threads of connections to other jobs go on. */
+/** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. The pauses of
+ * all parts of a program that share the job are counted together, so each part must resume exactly as often as it has paused. The threads
+ * of connections to other jobs go on. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
 /** Ends one rollcall_pause_background(). ROLLCALL_STATE: there is none. */
 rollcall_status rollcall_resume_background(rollcall_job* job);

@@ -15,7 +15,7 @@ namespace {
 constexpr Nanoseconds kSuspicionGrace = 500 * kMillisecond;
 // How often the engine checks which peers are waited for, when the last check found none on another host.
 constexpr Nanoseconds kBetweenLooks = 1'000'000'000;
-// A program that looks for messages without waiting waits for their senders, if it looks again within this time.
+// A program that polls for messages (try_next_size()) counts as waiting for their senders if it polls again within this time.
 constexpr Nanoseconds kWaitsByLooking = 2 * kBetweenLooks;
 
 }  // namespace

@@ -50,7 +50,7 @@ ShortExchange::~ShortExchange() {
         for (std::uint64_t left = unpublished_; left != 0 && room == 0; left &= ~std::bit_floor(left))
             if (node::NodeMemory::is_free(entry_for(std::countr_zero(std::bit_floor(left))))) room = std::bit_floor(left);
     }
-    // Where many operations wait, mostly their entries are taken. That shows at one look, and the second question takes a search.
+    // If many operations wait, their entries are usually taken. This check is cheap, and the next one is a search.
     if (room == 0) return 0;
     const int reader = for_everybody_ ? kEverybody : operation_.communicator().rank;
     return operation_.earlier_have_ended(period_of(*operation_.communicator().group, reader)) ? room : 0;

@@ -81,7 +81,7 @@ rollcall::CollectiveOptions options_of(const rollcall_collective_options& given)
 
 void refuse_size(std::size_t given, std::size_t known, const char* what, const char* how) {
     throw Error(ErrorCode::invalid_argument, std::string(what) + ": its size is given as " + std::to_string(given) + " bytes, but is " +
-                                                 std::to_string(known) + " in this version of the library: initialize it with " + how);
+                                                 std::to_string(known) + " in this version of the library: initialise it with " + how);
 }
 
 void refuse_unknown(const char* what) {

@@ -167,7 +167,7 @@ std::optional<Notice> Member::take_notice() {
         }
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && !dead && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
-        // A stream that has ended, and a process that has ended, stay readable for ever. They must not wake a thread that sleeps on the
+        // A stream that has ended, and a process that has ended, stay readable forever. They must not wake a thread that sleeps on the
         // descriptor again.
         hub_gone_ = true;
         for (const int descriptor : {notices_.get(), hub_process_.get()})

@@ -131,7 +131,7 @@ class Changes {
         // The front ends what is left.
         std::fprintf(stderr, "%s: %s\n", options.name, error.what());
     }
-    // An agent whose front was stopped would stay for ever.
+    // An agent whose front was stopped would stay forever.
     if (options.lifeline >= 0) ::kill(::getppid(), SIGCONT);
     ::_exit(code);
 }

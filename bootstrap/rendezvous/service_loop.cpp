@@ -138,7 +138,7 @@ void Service::Loop::keep_time(Nanoseconds expected) {
     const Nanoseconds time = monotonic_now();
     if (expected != kNever && time > expected + kHeldUp) {
         // Other processes may have sent data while this one did not run. So that time does not count as their silence. The time before it
-        // does: on a busy host, hold-ups that come again and again must not keep a silent process for ever.
+        // does: on a busy host, hold-ups that come again and again must not keep a silent process forever.
         for (const auto& [number, peer] : peers_) peer->heard_at = std::min(time, peer->heard_at + (time - expected));
     }
     if (door_->tick_at() <= time) door_->tick();

@@ -99,7 +99,7 @@ class ROLLCALL_EXPORT Job {
 
     // --- time ---------------------------------------------------------------------------------------------------------
     // Each host has a clock of its own (CLOCK_MONOTONIC). *Job time* is the clock of rank 0. Ranks on the host of rank 0 know job time from
-    // the start. Ranks on other hosts estimate it once the clocks have been synchronized; until then their job time is their own clock.
+    // the start. Ranks on other hosts estimate it once the clocks have been synchronised; until then their job time is their own clock.
     // All times are in nanoseconds. Any thread may ask for them.
 
     /// Measures how the clock of each host differs from the clock of rank 0, and how it drifts. Collective: it counts as an operation of
@@ -116,7 +116,7 @@ class ROLLCALL_EXPORT Job {
     ///
     /// Throws Error{invalid_argument} if the window is not above 0, and the errors of collective operations.
     Nanoseconds synchronize_clocks(std::chrono::nanoseconds window = kClockWindow);
-    /// The default window. A plan uses it when it must synchronize the clocks of its ranks (see Plan).
+    /// The default window. A plan uses it when it must synchronise the clocks of its ranks (see Plan).
     static constexpr std::chrono::nanoseconds kClockWindow = std::chrono::milliseconds(30);
 
     /// The job time now.

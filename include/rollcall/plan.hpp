@@ -42,7 +42,7 @@ struct PlanOptions {
 ///
 /// If the job is on one host, they are times of CLOCK_MONOTONIC. If it is on several hosts, they are times of the clock that the ranks of
 /// the communicator have agreed on. That is job time (see Job::time()) or, if a plan was made before the clocks of the job were
-/// synchronized, the clock of rank 0 of the communicator. If clocks were never synchronized, they are times of this host's clock.
+/// synchronised, the clock of rank 0 of the communicator. If clocks were never synchronised, they are times of this host's clock.
 struct CallRecord {
     Nanoseconds arrival = 0;     ///< When this rank called the operation.
     Nanoseconds first_data = 0;  ///< When this rank first took data of another rank; 0 if it took none.
@@ -76,7 +76,7 @@ struct CallRecord {
 /// Choice: `auto` chooses as for a call, except for long blocks of a scatter or gather between ranks that do not share memory. There it
 /// takes an algorithm that serves those ranks first that have arrived (with ROLLCALL_DECOUPLE=no, a call does, too).
 ///
-/// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronizes the
+/// Clocks: predictions of ranks on several hosts are compared. The first plan of a communicator on several hosts therefore synchronises the
 /// clocks of its ranks, which takes about 30 ms for each doubling of the hosts, unless Job::synchronize_clocks() was called before.
 ///
 /// Buffers: all buffers must stay in place as long as the plan. The plan may write result buffers from begin() on (without begin(): from

@@ -99,7 +99,7 @@ inline constexpr bool commutes = false;
 struct Reduction {
     /// A function that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It must not
     /// throw, and it must be associative, because the order in which elements are grouped differs. Any thread that moves data may call it.
-    /// It must not call Rollcall: that thread holds a lock, for which the call would wait for ever. The operands are aligned as elements in
+    /// It must not call Rollcall: that thread holds a lock, for which the call would wait forever. The operands are aligned as elements in
     /// memory of malloc() are, if the buffers of the calls are.
     using Combine = void (*)(const void* state, void* into, const void* left, const void* right, std::uint64_t count);
 

@@ -52,9 +52,9 @@ typedef enum rollcall_element_type {
 } rollcall_element_type;
 /** A function of the program that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It
  * must be associative. Any thread that moves data may call it. It must not call Rollcall: that thread holds a lock, for which the call
- * would wait for ever. The operands are aligned as elements in memory of malloc() are, if the buffers of the calls are. */
+ * would wait forever. The operands are aligned as elements in memory of malloc() are, if the buffers of the calls are. */
 typedef void (*rollcall_combine)(void* context, void* into, const void* left, const void* right, uint64_t count);
-/** What is combined and how. Initialize it with ROLLCALL_REDUCTION. */
+/** What is combined and how. Initialise it with ROLLCALL_REDUCTION. */
 typedef struct rollcall_reduction {
     size_t size;                 /**< sizeof(rollcall_reduction) */
     rollcall_operator operation; /**< how elements are combined */

@@ -17,7 +17,7 @@
  *     function. A null pointer that is not said to be allowed is ROLLCALL_INVALID_ARGUMENT.
  *   - `timeout`, also in options, is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER. With 0 a
  *     call does only what can be done at once. Another negative value is ROLLCALL_INVALID_ARGUMENT. Where a collective call takes no
- * timeout, such as split, merge, the plan_ functions and finalize, the environment variable ROLLCALL_TIMEOUT limits it.
+ *     timeout, such as split, merge, the plan_ functions and finalize, the environment variable ROLLCALL_TIMEOUT limits it.
  *   - A text that is passed to a call need only live until the call returns.
  *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
  *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
@@ -231,7 +231,7 @@ typedef struct rollcall_call_record {
     int64_t predicted;  /**< for plans: the last prediction of this rank's arrival; 0 if there was none */
 } rollcall_call_record;
 
-/** The options of a collective call. Initialize them with ROLLCALL_COLLECTIVE_DEFAULTS, so that fields which later versions add have their
+/** The options of a collective call. Initialise them with ROLLCALL_COLLECTIVE_DEFAULTS, so that fields which later versions add have their
  * defaults. All ranks give the same algorithm and segment size. */
 typedef struct rollcall_collective_options {
     size_t size;           /**< sizeof(rollcall_collective_options) */

@@ -27,7 +27,7 @@ bool fill_data(const Arguments& arguments, int ranks) {
 }
 
 // The factor never says that a wait is shorter than expected. A single call changes it by a limited amount: a receiver that was late by a
-// second should not make callers copy for ever. After a wait of 64 times the expected one it is 32, and 55 callers leave that would have
+// second should not make callers copy forever. After a wait of 64 times the expected one it is 32, and 55 callers leave that would have
 // stayed with up to 1.9.
 constexpr float kOfThisCall = 0.5F, kForgotten = 1 / 16.0F, kLongest = 64;
 

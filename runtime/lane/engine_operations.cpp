@@ -47,7 +47,7 @@ unsigned Engine::run_ready() {
 }
 
 // A throw may have come at any point of begin(), so it ends like something that its caller gives up. Its thread, or another rank, would
-// wait for ever if that failed, too.
+// wait forever if that failed, too.
 void Engine::end_unbegun(Waitable& waitable) noexcept {
     ++begun_;
     try {

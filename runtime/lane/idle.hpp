@@ -49,7 +49,7 @@ class Idle {
         if (something_happened) {
             empty_ = 0;
             empty_since_ = kNone;
-            // Other ranks' traffic may go on for ever: deadlines and threads that need the baton must be looked at all the same.
+            // Other ranks' traffic may go on forever: deadlines and threads that need the baton must be looked at all the same.
             return ++busy_ % kBusyPollsPerLook == 0 ? Step::look : Step::poll;
         }
         if ((++empty_ & look_mask_) == 0) return Step::look;

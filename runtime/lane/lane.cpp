@@ -49,7 +49,7 @@ inline bool Lane::let_go() noexcept {
     due_.store(engine_.due(), std::memory_order_relaxed);
     if (store_then_look(baton_, false, followers_)) [[unlikely]]
         wake_followers(true);
-    // An event loop beside a background thread is woken only when something ends. Otherwise the two would wake each other for ever.
+    // An event loop beside a background thread is woken only when something ends. Otherwise the two would wake each other forever.
     if (!policy_.background || finished != finished_seen_.load(std::memory_order_relaxed)) wake_loop();
     return submitted_.load(std::memory_order_seq_cst) || noticed_.load(std::memory_order_seq_cst);
 }
@@ -98,7 +98,7 @@ bool Lane::park() {
 
 // A new owner found the lane parked. It will take the events for which the descriptor was armed, and with them the wake-up of the thread
 // that sleeps on the descriptor. So it must tell that thread to look again. (The background thread must not tell itself: it would wake
-// itself for ever. It may tell an event loop, which clears this signal before it parks.)
+// itself forever. It may tell an event loop, which clears this signal before it parks.)
 void Lane::unpark(bool in_background) noexcept {
     parked_.store(false, std::memory_order_relaxed);
     engine_.set_sleeping(false);

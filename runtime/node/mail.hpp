@@ -134,7 +134,7 @@ class Inbox {
         return taken;
     }
 
-    /// Call it after letters have come: whether what comes in other ways can wait until the next look. It must not wait for ever where
+    /// Call it after letters have come: whether what comes in other ways can wait until the next look. It must not wait forever where
     /// letters come again and again.
     bool others_can_wait() noexcept { return ++looks_ % kLooksAtMailOnly != 0; }
 

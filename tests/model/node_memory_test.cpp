@@ -34,7 +34,7 @@ std::vector<std::uint32_t> take_all_blocks(Simulation& simulation, int rank, std
     return taken;
 }
 
-// Otherwise the readers of these blocks might wait for this call, and all would wait for ever.
+// Otherwise the readers of these blocks might wait for this call, and all would wait forever.
 TEST(NodeMemory, RoomThatOtherCommunicatorsHoldDoesNotKeepACallWaiting) {
     ASSERT_GE(publishing_algorithms().size(), 3u);
     Random random(1);
@@ -95,7 +95,7 @@ runtime::Task read_each_other(runtime::Operation& op) {
     co_await collectives::publish_and_read(op, {own.data(), own.size()}, {into.data(), into.size()});
 }
 
-// A rank is sure of room for two pieces. If all ranks published three before they read, they would wait for each other for ever.
+// A rank is sure of room for two pieces. If all ranks published three before they read, they would wait for each other forever.
 TEST(NodeMemory, RanksThatPublishForEachOtherReadMeanwhile) {
     constexpr int kRanks = 3;
     for (const std::size_t room : {0, 1, 2, 100})

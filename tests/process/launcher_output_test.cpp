@@ -24,7 +24,7 @@ TEST(LauncherOutput, ThatCannotBeWrittenIsAFailureAfterTheRanksHaveEnded) {
     EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
 }
 
-/// The ranks would run for ever. None of them may be blamed, so none may get SIGPIPE.
+/// The ranks would run forever. None of them may be blamed, so none may get SIGPIPE.
 TEST(LauncherOutput, ThatCannotBeWrittenEndsTheJobAndNoRankIsBlamed) {
     const std::string shell = "sh -c '\"$@\"; exit $?' {host}";
     for (const Words& where : {Words{"-n", "2"}, Words{"--hosts", "a,b", "--agent", shell, "--fanout", "1"}}) {

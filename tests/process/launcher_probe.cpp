@@ -5,7 +5,7 @@
 ///     exchange:BYTES[:TIMES]  all-gather of BYTES bytes, checked        barrier            abort:CODE:WHY
 ///     notice                  waits for a notice and prints it          leave              exit:CODE
 ///     print:TEXT  part:TEXT   a line; a part of one, flushed            spam:BYTES         kill:SIGNAL (itself)
-///     orphan                  a grandchild in a session of its own      shm:NAME           wait (for ever)
+///     orphan                  a grandchild in a session of its own      shm:NAME           wait (forever)
 ///     again                   prints what a second find_bootstrap says  ready              close (the bootstrap)
 ///     await:PATH              until that file exists                    garbage            time:TIMES:BYTES
 ///     kill_at_term            from now on SIGTERM makes it kill itself

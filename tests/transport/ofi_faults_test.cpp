@@ -272,7 +272,7 @@ TEST_P(OfiFaults, InTakingBuffersForMessagesAreReported) {
     ASSERT_TRUE(world.until(0, [&] { return !world[0].lost.empty(); }));
     EXPECT_TRUE(has(world[0].lost.front().second, "giving a buffer for messages to an endpoint of the provider"))
         << world[0].lost.front().second;
-    ASSERT_TRUE(world.until(0, [&] { return world[0].transport->arm(); })) << "it does not try for ever";
+    ASSERT_TRUE(world.until(0, [&] { return world[0].transport->arm(); })) << "it does not try forever";
 }
 
 TEST_P(OfiFaults, ThatLoseAMessageAreNoticedAtTheNextOne) {

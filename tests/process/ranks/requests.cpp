@@ -107,7 +107,7 @@ ROLLCALL_SCENARIO(own_deadlines) {
     };
     late("wait", [](Request& request) { request.wait(); });
     late("wait for longer", [](Request& request) { request.wait(kPatience); });
-    late("wait for ever", [](Request& request) { request.wait(kForever); });
+    late("wait forever", [](Request& request) { request.wait(kForever); });
     late("wait_for", [](Request& request) { request.wait_for(kPatience); });
     late("test", [](Request& request) {
         while (!request.test()) sleep_us(100);

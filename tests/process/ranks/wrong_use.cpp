@@ -110,7 +110,7 @@ ROLLCALL_SCENARIO(negative_timeouts) {
     check(value == 42, "a broadcast after wrong calls gave {}", value);
 }
 
-// A timeout that is almost for ever is treated as for ever.
+// A timeout that is almost forever is treated as forever.
 ROLLCALL_SCENARIO(nearly_for_ever) {
     const Timeout long_time(kForever.count() - 1);
     const Communicator& world = scene.world;

@@ -134,7 +134,7 @@ TEST_F(Embeddings, ByTwoUniqueIdsAreTwoJobs) {
 }
 
 /// Waits until all other threads of this process sleep. In a child that is forked while another thread allocates memory, the allocator of
-/// clang 16's address sanitizer is locked for ever.
+/// clang 16's address sanitizer is locked forever.
 void wait_until_others_sleep() {
     const auto sleep = [] {
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

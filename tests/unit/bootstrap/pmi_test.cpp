@@ -206,7 +206,7 @@ TEST(Pmi, AbortDoesNotWaitForAManagerThatTakesNothing) {
     }
     auto aborting = std::async(std::launch::async, [&] { pmi.abort(43, "enough"); });
     EXPECT_EQ(aborting.wait_for(kSoon), std::future_status::ready);
-    ::close(pair[1]);  // ends one that waits for ever
+    ::close(pair[1]);  // ends one that waits forever
 }
 
 TEST(Pmi, AbortAsksForTheEndOfTheJobWithItsCode) {

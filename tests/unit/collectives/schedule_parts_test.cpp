@@ -77,7 +77,7 @@ TEST(ScheduleSteps, CarriedOutInAnyPaceTheyReduce) {
             }
         }
         for (std::size_t p = 0; p < P; ++p)
-            ASSERT_EQ(at[p], steps[p].size()) << "process " << p << " waits for ever; " << describe(reduction);
+            ASSERT_EQ(at[p], steps[p].size()) << "process " << p << " waits forever; " << describe(reduction);
         ASSERT_EQ(values[static_cast<std::size_t>(reduction.root)], sums) << describe(reduction);
     }
 }

@@ -29,7 +29,7 @@ TEST(Submissions, EndWhereTheyCannotBegin) {
     EXPECT_EQ(second.error(), nullptr);
 }
 
-// Its thread would wait for ever.
+// Its thread would wait forever.
 TEST(SubmissionsDeathTest, EndTheProcessWhereTheyCanNeitherBeginNorEnd) {
     struct ThrowsAlways final : Waitable {
         void begin(Engine&) override { throw std::bad_alloc(); }

@@ -239,7 +239,7 @@ TEST(Threads, NoneMissesItsWakeUp) {
             }));
         for (auto& its : received) {
             if (its.wait_for(kPatience) == std::future_status::ready) continue;
-            ADD_FAILURE() << "one of " << threads << " threads sleeps for ever";
+            ADD_FAILURE() << "one of " << threads << " threads sleeps forever";
             while (its.wait_for(milliseconds(1)) != std::future_status::ready) test.lane.as_owner([](Engine&) {});  // wakes it
         }
     }
@@ -320,7 +320,7 @@ class EndOfASuspicion {
 
     void expect() {
         if (waits_.wait_for(kPatience) != std::future_status::ready) {
-            ADD_FAILURE() << name_ << " waits for ever";
+            ADD_FAILURE() << name_ << " waits forever";
             stops_ = true;
             test_.lane.abandon(receive_, Error(ErrorCode::timeout, "not told"));
         }

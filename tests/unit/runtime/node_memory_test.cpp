@@ -151,7 +151,7 @@ TEST(NodePool, StillCountsWhatTheKernelDoesNotTakeBack) {
 }
 
 // Every publisher that was let in has two blocks of its own, whatever the others take: else two of them could wait for each other's
-// readers for ever.
+// readers forever.
 TEST(NodePool, PublishersThatWereLetInAlwaysGoOn) {
     OneRank rank(5);
     Publisher first, second, third, short_one;

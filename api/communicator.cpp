@@ -126,7 +126,7 @@ void throw_named(const Error& error, const std::string& call) {
 
 void Communicator::Implementation::end(Operation& operation, bool in_time, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
-    if (!in_time) lane.abandon(operation, unfinished_error(*process, operation.describe(), timeout));
+    if (!in_time) lane.abandon(operation, [&] { return unfinished_error(*process, operation.describe(), timeout); });
     if (!operation.error()) return;
     lane.let_words_leave();
     throw Error(*operation.error());
@@ -141,7 +141,7 @@ void Communicator::Implementation::send(Transfer& transfer, Timeout timeout) con
 }
 
 inline void Communicator::Implementation::end(Transfer& transfer, bool in_time, Timeout timeout) const {
-    if (!in_time) process->lane().abandon(transfer, unfinished_error(*process, describe(transfer), timeout));
+    if (!in_time) process->lane().abandon(transfer, [&] { return unfinished_error(*process, describe(transfer), timeout); });
     if (transfer.error()) throw_named(*transfer.error(), describe(transfer));
 }
 
@@ -159,7 +159,7 @@ std::uint64_t Communicator::Implementation::next_size(const char* caller, int fr
     check_rank(from, caller, "source");
     runtime::Peek peek(state.group->world_rank(from), state.group->id, tag);
     runtime::Lane& lane = process->lane();
-    if (!lane.run(peek, timeout)) lane.abandon(peek, unfinished_error(*process, describe_look(caller, from, tag), timeout));
+    if (!lane.run(peek, timeout)) lane.abandon(peek, [&] { return unfinished_error(*process, describe_look(caller, from, tag), timeout); });
     if (peek.error()) throw_named(*peek.error(), describe_look(caller, from, tag));
     return peek.size;
 }

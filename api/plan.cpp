@@ -36,7 +36,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
     // Fails an iteration that is under way although the job has ended. Nothing moves its data any more.
     void end_with_job() {
         if (operation->done() || !own->process->finalized()) return;
-        lane().abandon(*operation, ended_error(*own->process, operation->describe()));
+        lane().abandon(*operation, [&] { return ended_error(*own->process, operation->describe()); });
     }
     // An operation that is done must not be touched any more.
     template <class F>
@@ -105,9 +105,10 @@ Plan::~Plan() {
         return;
     }
     Operation& operation = *implementation_->operation;
-    implementation_->lane().abandon(
-        operation, Error(ErrorCode::state, fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(),
-                                                       operation.communicator().rank)));
+    implementation_->lane().abandon(operation, [&] {
+        return Error(ErrorCode::state, fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(),
+                                                   operation.communicator().rank));
+    });
 }
 
 Plan::Implementation& Plan::checked() const {
@@ -161,7 +162,8 @@ void Plan::wait() {
     if (!here.started) throw Error(ErrorCode::state, "Plan::wait(): nothing was started: call start() first");
     here.end_with_job();
     if (!here.lane().wait(*here.operation, here.timeout))
-        here.lane().abandon(*here.operation, unfinished_error(*here.own->process, here.operation->describe(), here.timeout));
+        here.lane().abandon(*here.operation,
+                            [&] { return unfinished_error(*here.own->process, here.operation->describe(), here.timeout); });
     here.finish();
 }
 

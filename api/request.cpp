@@ -45,12 +45,12 @@ void Request::Implementation::limit(const std::optional<Timeout>& timeout) {
 }
 
 void Request::Implementation::give_up(Timeout after) {
-    lane().abandon(waitable(), unfinished_error(*communicator->process, describe(), after));
+    lane().abandon(waitable(), [&] { return unfinished_error(*communicator->process, describe(), after); });
 }
 
 void Request::Implementation::end_with_job() {
     if (waitable().done() || !communicator->process->finalized()) return;
-    lane().abandon(waitable(), ended_error(*communicator->process, describe()));
+    lane().abandon(waitable(), [&] { return ended_error(*communicator->process, describe()); });
 }
 
 void Request::Implementation::expire() {
@@ -83,9 +83,10 @@ Request::~Request() {
         (void)implementation_.release();  // it belongs to the parent process
         return;
     }
-    implementation_->lane().abandon(implementation_->waitable(),
-                                    Error(ErrorCode::state, fmt::format("{} was abandoned: its request was destroyed before it was done",
-                                                                        implementation_->describe())));
+    implementation_->lane().abandon(implementation_->waitable(), [this] {
+        return Error(ErrorCode::state,
+                     fmt::format("{} was abandoned: its request was destroyed before it was done", implementation_->describe()));
+    });
 }
 
 Received Request::wait(Timeout timeout) {
@@ -124,7 +125,7 @@ bool Request::cancel() {
     implementation_->communicator->process->check_not_forked();
     runtime::Waitable& waitable = implementation_->waitable();
     if (waitable.done()) return false;
-    implementation_->lane().abandon(waitable, Error(ErrorCode::state, implementation_->describe() + " was cancelled"));
+    implementation_->lane().abandon(waitable, [this] { return Error(ErrorCode::state, implementation_->describe() + " was cancelled"); });
     // The request may have ended just before, or have failed for another reason.
     if (!waitable.error() || waitable.error()->code() != ErrorCode::state) return false;
     if (implementation_->operation) implementation_->lane().let_words_leave();
@@ -190,7 +191,7 @@ void Request::wait_all(std::span<Request> requests, std::optional<Timeout> timeo
     if (!late.empty()) {
         const std::string which = fmt::format("{} of the {} requests of wait_all (the first: {})", late.size(), count, late[0]->describe());
         const Error error = unfinished_error(*late[0]->communicator->process, which, limit);
-        for (Implementation* request : late) request->lane().abandon(request->waitable(), error);
+        for (Implementation* request : late) request->lane().abandon(request->waitable(), [&] { return error; });
     }
     std::optional<Error> first;
     for (Request& request : requests) {

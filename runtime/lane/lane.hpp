@@ -15,8 +15,10 @@
 #pragma once
 
 #include <atomic>
+#include <concepts>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -94,6 +96,16 @@ class Lane {
     /// Ends it with this error. Its buffers are free when this returns. It waits only where a network itself (RDMA) still reads or writes
     /// the buffers.
     void abandon(Waitable& waitable, const Error& error);
+    /// The same, with the error that `make_error` returns. If there is no memory for it, or for giving up, the process ends: the caller
+    /// would leave, and destroy what the lane still uses.
+    template <std::invocable MakeError>
+    void abandon(Waitable& waitable, const MakeError& make_error) {
+        try {
+            abandon(waitable, make_error());
+        } catch (const std::bad_alloc&) {
+            end_without_memory();
+        }
+    }
     /// After a failure: waits a short time until the messages about it have left, because the program may end now.
     void let_words_leave();
     /// Moves everything that can move, once; for programs that drive progress themselves. Returns whether anything happened.
@@ -140,6 +152,7 @@ class Lane {
     Nanoseconds background_cpu_time() const;
 
   private:
+    [[noreturn]] static void end_without_memory() noexcept;
     enum class Drove : std::uint8_t { done, timed_out, wanted };
 
     /// Releases the baton that this thread has taken, also when an exception is thrown.

@@ -1,15 +1,25 @@
 // What is left to do in a lane before a program ends, and when its job has ended.
+#include <cstdlib>
+
 #include <sched.h>
 
+#include "foundation/log.hpp"
 #include "runtime/lane/lane.hpp"
 
 namespace rollcall::runtime {
+
 namespace {
 
 // A connection that is being made takes a round trip, and the peer must attend to it.
 constexpr Nanoseconds kWordsLeaveWithin = 50 * kMillisecond;
 
 }  // namespace
+
+void Lane::end_without_memory() noexcept {
+    log_message(LogLevel::critical,
+                "this process has no memory to give up a call; raise its limit (ulimit -v), or start fewer ranks on this host");
+    std::abort();
+}
 
 void Lane::let_words_leave() {
     const Nanoseconds until = monotonic_now() + kWordsLeaveWithin;

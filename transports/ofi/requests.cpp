@@ -94,15 +94,20 @@ bool Requests::release(int peer, const Completion& completion) {
     Request* const request = find(peer, completion);
     if (!request) return true;
     if (request->network_uses) return false;
+    // An eager message must keep its place in the stream of messages.
+    const bool keeps = request->kind == Kind::message || request->kind == Kind::more;
+    if (keeps) {
+        try {
+            request->keep();
+        } catch (const std::bad_alloc&) {
+            return false;
+        }
+    }
     unlink(request);
     request->completion = nullptr;
     request->registration.reset();  // of a fetch whose data has not been exposed
     request->withdrawn = request->kind == Kind::offer || request->kind == Kind::data;
-    // An eager message must keep its place in the stream of messages.
-    if (request->kind == Kind::message || request->kind == Kind::more)
-        request->keep();
-    else
-        request->bytes = nullptr;
+    if (!keeps) request->bytes = nullptr;
     return true;
 }
 

@@ -103,7 +103,8 @@ bool Requests::release(int peer, const Completion& completion) {
         if (!request->revocable) return false;
         if (request->is_eager && request->bytes) {
             // The message must keep its place in the stream of messages. It is short, so that it can be copied.
-            request->kept = std::make_unique<std::byte[]>(request->size);
+            request->kept.reset(new (std::nothrow) std::byte[request->size]);
+            if (!request->kept) return false;
             copy_bytes(request->kept.get(), request->bytes, request->size);
         }
         request->bytes = request->kept.get();

@@ -144,10 +144,9 @@ rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint6
 }
 
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received) {
-    return look(request, done, received, [&](Request& handle) {
-        const auto limit = deadline(timeout);
-        return limit ? handle.wait_for(*limit) : std::optional(handle.wait());
-    });
+    std::optional<Timeout> limit;
+    if (const rollcall_status status = guarded([&] { limit = deadline(timeout); }); status != ROLLCALL_OK) return status;  // also of a request that has ended
+    return look(request, done, received, [&](Request& handle) { return limit ? handle.wait_for(*limit) : std::optional(handle.wait()); });
 }
 
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received) {

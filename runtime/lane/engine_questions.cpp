@@ -274,7 +274,8 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
 void Engine::add_awaited(const Operation& operation, std::vector<int>& peers) {
     const Group& group = *operation.communicator_.group;
     for (Transfer* transfer = operation.transfers_; transfer; transfer = transfer->next)
-        if (transfer->stage == Transfer::Stage::posted) peers.push_back(transfer->peer());
+        if (transfer->stage == Transfer::Stage::posted || (transfer->stage == Transfer::Stage::moving && transfer->large))
+            peers.push_back(transfer->peer());  // a send that is large waits until its receiver fetches it
     if (operation.arrivals_)
         for (const int member : operation.arrivals_->unseen_)
             if (!operation.arrivals_->seen_[static_cast<std::size_t>(member)]) peers.push_back(group.world_rank(member));

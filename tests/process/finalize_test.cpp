@@ -99,5 +99,13 @@ TEST_P(Leaving, IsToldToThemByName) {
         expect_success(ranks, {"finalize_while_others_call:" + GetParam()}, with({"ROLLCALL_MISMATCH_PROBE=20ms"}));
 }
 
+// The others wait until the root takes their blocks.
+TEST(AtTheEnd, IsToldToThoseWhoSend) {
+    for (const std::string decouple : {"auto", "no"})
+        expect_success(
+            3, {"finalize_while_others_call:long_gather"},
+            with({"ROLLCALL_MISMATCH_PROBE=20ms", "ROLLCALL_LANDING_BYTES=0", "ROLLCALL_NODE_MEMORY=no", "ROLLCALL_DECOUPLE=" + decouple}));
+}
+
 }  // namespace
 }  // namespace rollcall::test

@@ -147,12 +147,15 @@ ROLLCALL_SCENARIO(finalize_while_others_call) {
     }
     std::uint64_t value = 1;
     std::vector<std::uint64_t> all(static_cast<std::size_t>(scene.size));
+    const std::vector<std::byte> block(kLarge);
+    const std::span<const std::byte> long_block(block);
     const Error error = [&] {
         try {
             for (int i = 0; i < 2; ++i) {
                 if (what == "barrier") part.barrier(std::chrono::seconds(20));
                 if (what == "broadcast") part.broadcast(value, last, no_longer_than(std::chrono::seconds(20)));
                 if (what == "gather") part.gather(value, all, 0, no_longer_than(std::chrono::seconds(20)));
+                if (what == "long_gather") part.gather(long_block, std::span<std::byte>(), last, no_longer_than(std::chrono::seconds(20)));
             }
             part.barrier(std::chrono::seconds(20));  // A rank that only contributed is told there.
         } catch (const Error& told) {

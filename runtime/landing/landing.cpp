@@ -17,9 +17,13 @@ Landing::~Landing() {
     for (const Kept& kept : kept_) memory_.release(kept.data, kept.capacity);
 }
 
+// So that a buffer that is kept fits other messages, too, sizes are rounded up. Up to the next power of two costs no memory where pages are
+// small, because the rest of the buffer is never touched. In huge pages it would be there all the same.
 std::uint64_t Landing::capacity_for(std::uint64_t size) noexcept {
     if (size < kWorthKeeping) return size;
-    return size >= kHugePage ? (size + kHugePage - 1) / kHugePage * kHugePage : std::bit_ceil(size);
+    if (size <= kHugePage / 2) return std::bit_ceil(size);
+    const std::uint64_t step = std::bit_floor(size) / 8;
+    return (size + step - 1) / step * step;
 }
 
 std::optional<transport::Bytes> Landing::take(std::uint64_t size, bool phantom) {

@@ -93,5 +93,27 @@ TEST(Landing, WhatIsKeptIsWithinTheBudget) {
     }
 }
 
+struct CountedMemory final : transport::Memory {
+    void* allocate(std::uint64_t bytes) noexcept override {
+        last = bytes;
+        return memory.allocate(bytes);
+    }
+    void release(void* data, std::uint64_t bytes) noexcept override { memory.release(data, bytes); }
+    std::uint64_t last = 0;
+};
+
+// Memory of 2 MiB and more has huge pages, which are there as a whole.
+TEST(Landing, LongBuffersAreNotMuchLongerThanTheirMessages) {
+    CountedMemory counted;
+    for (const std::uint64_t size : {(1u << 20) + 1, 1'100'000u, (2u << 20) - 1, (2u << 20) + 1, (4u << 20) + 5, (7u << 20) + 1}) {
+        Landing landing(counted, 64 << 20);
+        const auto buffer = landing.take(size, false);
+        ASSERT_TRUE(buffer);
+        EXPECT_GE(counted.last, size);
+        EXPECT_LE(counted.last, size + size / 8 + 1) << size;
+        landing.give_back(*buffer);
+    }
+}
+
 }  // namespace
 }  // namespace rollcall::runtime

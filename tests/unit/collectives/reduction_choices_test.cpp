@@ -159,6 +159,7 @@ TEST(ReductionChoices, OfAReduceDependOnTheRanksOfANode) {
     }
     for (const std::uint64_t bytes : {32 << 10, 128 << 10, 1 << 20}) EXPECT_EQ(taken(bytes, 1024, 32, kEvenNodes), "two_level") << bytes;
     for (const std::uint64_t bytes : {32 << 10, 64 << 10, 128 << 10}) EXPECT_EQ(taken(bytes, 16, 4, kEvenNodes), "two_level") << bytes;
+    for (const std::uint64_t bytes : {8, 1 << 10, 2 << 10}) EXPECT_EQ(taken(bytes, 16, 4, kEvenNodes), "linear") << bytes;
     EXPECT_NE(taken(8 << 10, 16, 4, kEvenNodes), "two_level") << "so short data is not handed over, so ranks would wait for their node";
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "api/c_jobs.hpp"
 #include "api/exit_code.hpp"
 #include "foundation/reductions.hpp"
 
@@ -168,7 +169,7 @@ rollcall_status rollcall_init(rollcall_job** job) {
     return guarded([&] {
         auto& place = checked(job, "the place for the job");
         place = nullptr;
-        place = new rollcall_job;
+        place = live_jobs().make();
     });
 }
 
@@ -188,7 +189,7 @@ rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int siz
         embedding.rank = rank;
         embedding.size = size;
         std::memcpy(embedding.unique_id.emplace().bytes.data(), checked(id, "the unique id").bytes, ROLLCALL_UNIQUE_ID_BYTES);
-        place = new rollcall_job(embedding);
+        place = live_jobs().make(embedding);
     });
 }
 
@@ -204,13 +205,21 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
             const int code = allgather(context, mine.data(), mine.size(), all.data());
             if (code != 0) throw Error(ErrorCode::bootstrap, "the embedding program's allgather has failed with " + std::to_string(code));
         };
-        place = new rollcall_job(embedding);
+        place = live_jobs().make(embedding);
     });
 }
 
 rollcall_status rollcall_finalize(rollcall_job* job) {
-    const rollcall_status status = guarded([&] { checked(job, "the job").job.finalize(); });
-    if (status == ROLLCALL_STATE) return status;
+    LiveJobs::Node taken;
+    const rollcall_status status = guarded([&] {
+        checked(job, "the job");
+        taken = live_jobs().take(job);
+        job->job.finalize();
+    });
+    if (taken.empty() || status == ROLLCALL_STATE) {
+        if (!taken.empty()) live_jobs().put_back(std::move(taken));
+        return status;
+    }
     const rollcall_status freed = guarded([&] { delete job; });
     return status != ROLLCALL_OK ? status : freed;
 }

@@ -111,7 +111,8 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
 
 /** Waits for all ranks, closes the connections and frees the job, even if it fails. There is one exception: if an operation is still under
  * way on this rank, and in a forked child, the status is ROLLCALL_STATE and the job stays as it was. Collective. While other parts of the
- * program share the job, it only ends this part: it does not wait, and checks nothing. */
+ * program share the job, it only ends this part: it does not wait, and checks nothing. A second call for a job that was freed is
+ * ROLLCALL_STATE and does nothing, but a later job may have the same address, and would be ended. No other function takes a freed job. */
 rollcall_status rollcall_finalize(rollcall_job* job);
 /** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
  * by whatever started the job, and may be NULL. If `job` is NULL, only this process ends, and prints `why` to standard error. Ends the

@@ -287,6 +287,7 @@ int main(void) {
     OK(rollcall_broadcast(rollcall_world(again), &shared, sizeof shared, 0, NULL));
     CHECK(shared == 7);
     OK(rollcall_finalize(again));
+    CHECK(rollcall_finalize(again) == ROLLCALL_STATE && strstr(rollcall_last_error(), "finalized before"));
 
     wrong(world, size);
     point_to_point(world, rank, size);
@@ -347,6 +348,7 @@ int main(void) {
     OK(rollcall_queue_create(world, &queue));
     OK(rollcall_plan_barrier(world, NULL, ROLLCALL_EDGE_LINEAR, &plan));
     OK(rollcall_finalize(job));
+    if (rollcall_finalize(job) != ROLLCALL_STATE || !strstr(rollcall_last_error(), "finalized before")) return 1;
     if (rollcall_barrier(kept, ROLLCALL_FOREVER) != ROLLCALL_STATE || rollcall_plan_run(plan) != ROLLCALL_STATE) return 1;
     if (rollcall_rank(kept) != rank || rollcall_size(kept) != size || strcmp(rollcall_name(kept), "world")) return 1;
     rollcall_plan_free(plan);

@@ -179,16 +179,16 @@ Section transport_section(const Settings& settings, const std::vector<Interface>
 
 Section setting_section(const SettingsHere& here, Format format) {
     Section section{"settings", {}};
-    const auto add_trouble = [&](const std::string& variable, const Trouble& trouble) {
-        section.rows.push_back({{"name", printable(variable)},
+    const auto add_trouble = [&](const SettingTrouble& trouble) {
+        section.rows.push_back({{"name", printable(trouble.variable)},
                                 {"value", printable(trouble.value)},
                                 {"source", "environment"},
                                 {"note", (trouble.wrong ? "WRONG: " : "") + trouble.sentence}});
     };
     auto others = here.troubles;  // of variables that are no settings
     for (const auto& row : describe(here.settings)) {
-        if (const auto found = others.find(row.variable); found != others.end()) {
-            add_trouble(row.variable, found->second);
+        if (const auto found = std::ranges::find(others, row.variable, &SettingTrouble::variable); found != others.end()) {
+            add_trouble(*found);
             others.erase(found);
         } else {
             section.rows.push_back({{"name", row.variable}, {"value", row.value}, {"source", row.source}, {"note", row.meaning}});
@@ -196,7 +196,7 @@ Section setting_section(const SettingsHere& here, Format format) {
         // Text omits this column: it is too wide for a screen, and every error about a setting contains it.
         if (format != Format::text) section.rows.back().push_back({"allowed", row.allowed});
     }
-    for (const auto& [variable, trouble] : others) add_trouble(variable, trouble);
+    for (const SettingTrouble& trouble : others) add_trouble(trouble);
     return section;
 }
 
@@ -234,7 +234,7 @@ void info(Format format) {
     print({host_section(runtime::topology()), limit_section(settings), interface_section(interfaces, one_host, several_hosts),
            transport_section(settings, interfaces, one_host, several_hosts), setting_section(here, format)},
           format);
-    here.refuse_wrong();
+    refuse_wrong(here.troubles);
 }
 
 }  // namespace

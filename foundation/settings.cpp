@@ -17,6 +17,7 @@
 
 #include "foundation/interfaces.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/spelling.hpp"
 #include "foundation/units.hpp"
 
 namespace rollcall::inline foundation {
@@ -116,8 +117,9 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
     Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
             "most early data held for this process; 0 = a sender waits until its data is asked for"},
-    Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
-            "longest message that is stored before it is received; longer ones stay at the sender, as above MPI's eager limit; 0 = no limit"},
+    Setting{
+        "ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
+        "longest message that is stored before it is received; longer ones stay at the sender, as above MPI's eager limit; 0 = no limit"},
     // The upper limit: an eager message is copied on both sides, and the transport holds it in full.
     Setting{"ROLLCALL_EAGER_BYTES", SizeOrAuto{&Settings::eager_bytes, 1ull << 20},
             "longest message sent along with its header; auto = 64Ki to hosts that are reached over TCP, 8Ki to all others"},
@@ -284,31 +286,20 @@ std::string meaning_of(const Setting& setting) {
     return algorithm ? fmt::format("algorithm of {}", name(algorithm->operation)) : std::string(setting.meaning);
 }
 
-[[noreturn]] void refuse_value(const Setting& setting, std::string_view value) {
-    throw Error(ErrorCode::invalid_setting,
-                fmt::format("{}={} is not allowed; allowed: {}", setting.variable, quote(value), allowed_of(setting)));
-}
-
-/// Returns the number of edits that turn one text into the other. An edit changes, adds or removes a letter, or exchanges two neighbours.
-std::size_t edits_between(std::string_view from, std::string_view to) {
-    std::vector<std::vector<std::size_t>> edits(from.size() + 1, std::vector<std::size_t>(to.size() + 1));
-    for (std::size_t i = 0; i <= from.size(); ++i) {
-        for (std::size_t j = 0; j <= to.size(); ++j) {
-            auto& least = edits[i][j];
-            least = i + j;
-            if (i > 0) least = std::min(least, edits[i - 1][j] + 1);
-            if (j > 0) least = std::min(least, edits[i][j - 1] + 1);
-            if (i == 0 || j == 0) continue;
-            least = std::min(least, edits[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1));
-            if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1]) least = std::min(least, edits[i - 2][j - 2] + 1);
-        }
+/// Reads a value that the environment has for a setting. Returns what is wrong with the value, or "".
+std::string read(const Setting& setting, std::string_view value, Settings& settings) {
+    const Settings before = settings;
+    std::string wrong;
+    try {
+        if (std::visit([&](const auto& kind) { return read(kind, value, settings); }, setting.kind)) return {};
+    } catch (const Error& error) {
+        // The parser of sizes and durations refuses by another code. The sentence below says more than it: it lists the allowed values.
+        if (error.code() != ErrorCode::invalid_argument) wrong = error.what();
     }
-    return edits[from.size()][to.size()];
+    settings = before;
+    if (!wrong.empty()) return wrong;
+    return fmt::format("{}={} is not allowed; allowed: {}", setting.variable, quote(value), allowed_of(setting));
 }
-
-/// A name shorter than this counts as misspelt if it differs by one edit, because two edits may give another word (ROLLCALL_ROOT and
-/// ROLLCALL_PORT). A longer name counts as misspelt if it differs by up to two edits.
-constexpr std::size_t kLongName = 8;
 
 std::string in_capitals(std::string_view text) {
     std::string capitals(text);
@@ -317,24 +308,19 @@ std::string in_capitals(std::string_view text) {
     return capitals;
 }
 
-/// Returns a warning about a variable that is not a setting. Throws Error{invalid_setting} if it is a misspelt setting.
-std::string judge_unknown(std::string_view variable) {
+/// Judges a variable that is not a setting. It is wrong if it is a misspelt setting.
+SettingTrouble judge_unknown(std::string_view variable, std::string_view value) {
+    SettingTrouble trouble{.variable = std::string(variable), .value = std::string(value), .sentence = {}};
     const std::string capitals = in_capitals(variable);
-    std::string_view nearest;
-    auto fewest = variable.size();
-    const auto consider = [&](std::string_view known) {
-        const auto edits = edits_between(capitals, known);
-        if (edits < fewest) {
-            fewest = edits;
-            nearest = known;
-        }
-    };
-    for (const auto& setting : all_settings()) consider(setting.variable);
-    for (const auto& place : kPlaces) consider(place);
+    std::vector<std::string_view> names;
+    for (const auto& setting : all_settings()) names.push_back(setting.variable);
+    names.insert(names.end(), kPlaces.begin(), kPlaces.end());
+    auto [nearest, fewest] = nearest_to(capitals, names);
     const auto own = variable.substr(kPrefix.size());
-    if (fewest <= (own.size() < kLongName ? 1 : 2)) {
-        throw Error(ErrorCode::invalid_setting,
-                    fmt::format("{} is not a setting; did you mean {}? `rollcall info` lists the settings", quote(variable), nearest));
+    if (is_misspelt(fewest, own.size())) {
+        trouble.sentence =
+            fmt::format("{} is not a setting; did you mean {}? `rollcall info` lists the settings", quote(variable), nearest);
+        return trouble;
     }
     // The user may have meant a setting whose name begins with this one, or one that differs in at most a third of the letters.
     for (const auto& setting : all_settings()) {
@@ -344,13 +330,15 @@ std::string judge_unknown(std::string_view variable) {
             break;
         }
     }
-    return fmt::format("{} is not a setting and is ignored{}; `rollcall info` lists the settings", quote(variable),
-                       fewest <= own.size() / 3 ? fmt::format(" (did you mean {}?)", nearest) : "");
+    trouble.wrong = false;
+    trouble.sentence = fmt::format("{} is not a setting and is ignored{}; `rollcall info` lists the settings", quote(variable),
+                                   fewest <= own.size() / 3 ? fmt::format(" (did you mean {}?)", nearest) : "");
+    return trouble;
 }
 
 }  // namespace
 
-Settings Settings::from_environment() {
+Settings Settings::from_environment(std::vector<SettingTrouble>& troubles) {
     Settings settings;
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
         const std::string_view text = *entry;
@@ -367,19 +355,32 @@ Settings Settings::from_environment() {
         const auto setting =
             std::find_if(known.begin(), known.end(), [&](const Setting& candidate) { return candidate.variable == variable; });
         if (setting == known.end()) {
-            settings.warnings.push_back(judge_unknown(variable));
-            continue;
+            troubles.push_back(judge_unknown(variable, value));
+            if (!troubles.back().wrong) settings.warnings.push_back(troubles.back().sentence);
+        } else if (std::string wrong = read(*setting, value, settings); !wrong.empty()) {
+            troubles.push_back({.variable = std::string(variable), .value = std::string(value), .sentence = std::move(wrong)});
         }
-        bool good = false;
-        try {
-            good = std::visit([&](const auto& kind) { return read(kind, value, settings); }, setting->kind);
-        } catch (const Error& error) {
-            // The parser of sizes and durations has refused the value. The error below says more: it lists the allowed values.
-            if (error.code() != ErrorCode::invalid_argument) throw;
-        }
-        if (!good) refuse_value(*setting, value);
     }
+    std::ranges::sort(troubles, {}, &SettingTrouble::variable);
     return settings;
+}
+
+Settings Settings::from_environment() {
+    std::vector<SettingTrouble> troubles;
+    Settings settings = from_environment(troubles);
+    refuse_wrong(troubles);
+    return settings;
+}
+
+void refuse_wrong(const std::vector<SettingTrouble>& troubles) {
+    std::vector<std::string_view> sentences;
+    for (const SettingTrouble& trouble : troubles)
+        if (trouble.wrong) sentences.push_back(trouble.sentence);
+    if (sentences.empty()) return;
+    if (sentences.size() == 1) throw Error(ErrorCode::invalid_setting, std::string(sentences.front()));
+    std::string all = fmt::format("{} settings are wrong", sentences.size());
+    for (std::size_t i = 0; i < sentences.size(); ++i) all += fmt::format("{} ({}) {}", i == 0 ? ":" : ";", i + 1, sentences[i]);
+    throw Error(ErrorCode::invalid_setting, all);
 }
 
 std::vector<SettingRow> describe(const Settings& settings) {

@@ -23,6 +23,13 @@ inline constexpr std::uint64_t kAutomaticBytes = ~std::uint64_t{0};
 enum class ProgressMode { thread, host };
 enum class ProgressBind { application, none };
 
+/// A variable that begins with ROLLCALL_ and has no effect, or stops every job.
+struct SettingTrouble {
+    std::string variable, value;
+    std::string sentence;  ///< What is the matter with it.
+    bool wrong = true;     ///< false: it is only ignored.
+};
+
 /// The settings of one process. The defaults are the values below. The comment beside each member names the variable that sets it.
 struct Settings {
     std::string transport = "ucx";  ///< ROLLCALL_TRANSPORT: one of kTransportNames, or auto, which takes the first that works
@@ -71,12 +78,18 @@ struct Settings {
     /// memory.
     bool decouples() const noexcept { return decouple != "no" && landing_bytes > 0; }
 
-    /// Reads the environment. Throws Error{invalid_setting}, with one line that lists the allowed values, for a value that is not allowed.
-    /// Throws the same error for a variable whose name is a misspelt setting. Other unknown names are reported in `warnings`. Some names
-    /// are skipped: ROLLCALL_BOOTSTRAP_* (those of the launcher), ROLLCALL_TEST_* (those of the tests), and ROLLCALL_ROOT and similar ones
-    /// (where Rollcall is installed).
+    /// Reads the environment. A value that is not allowed, and a variable whose name is a misspelt setting, are wrong. A wrong setting has
+    /// its default. `troubles` gets all wrong variables and other unknown ones, which are also in `warnings`, in the order of their names.
+    /// Some names are skipped: ROLLCALL_BOOTSTRAP_* (those of the launcher), ROLLCALL_TEST_* (those of the tests), and ROLLCALL_ROOT and
+    /// similar ones (where Rollcall is installed).
+    static Settings from_environment(std::vector<SettingTrouble>& troubles);
+    /// Does the same, and throws the error of refuse_wrong().
     static Settings from_environment();
 };
+
+/// Throws Error{invalid_setting}, with one line that lists the allowed values, if a variable is wrong. If several are wrong, the line has
+/// the sentences of all of them.
+void refuse_wrong(const std::vector<SettingTrouble>& troubles);
 
 /// One row of `rollcall info`.
 struct SettingRow {

@@ -270,6 +270,25 @@ TEST(Settings, AMisspeltVariableIsRefusedWithTheOneThatWasMeant) {
     }
 }
 
+TEST(Settings, AllWrongVariablesAreNamedAtOnce) {
+    const Variables variables = {{"ROLLCALL_SPIN", "-1ms"}, {"ROLLCALL_YIELDS", "auto"}, {"ROLLCALL_ZONE", "x"}, {"ROLLCALL_PORT", "80"}};
+    const std::string spin = "ROLLCALL_SPIN='-1ms' is not allowed; allowed: a duration such as 20us, 50ms or 1.5s, 0 or more",
+                      yields = "'ROLLCALL_YIELDS' is not a setting; did you mean ROLLCALL_YIELD? `rollcall info` lists the settings";
+    EXPECT_EQ(refusal(ErrorCode::invalid_setting, [&] { read(variables); }), "2 settings are wrong: (1) " + spin + "; (2) " + yields);
+    const Environment environment(variables);
+    std::vector<SettingTrouble> troubles;
+    const Settings settings = Settings::from_environment(troubles);
+    ASSERT_EQ(troubles.size(), 3u);
+    EXPECT_EQ(troubles[0].variable, "ROLLCALL_SPIN");
+    EXPECT_EQ(troubles[0].value, "-1ms");
+    EXPECT_EQ(troubles[0].sentence, spin);
+    EXPECT_EQ(troubles[1].sentence, yields);
+    EXPECT_FALSE(troubles[2].wrong);
+    EXPECT_EQ(settings.warnings, std::vector{troubles[2].sentence});
+    EXPECT_EQ(settings.spin, Settings().spin) << "wrong settings have their defaults";
+    EXPECT_EQ(settings.port, 80u);
+}
+
 TEST(Settings, AnUnknownVariableIsIgnoredWithAWarning) {
     const auto warning = [](const std::string& variable) {
         const auto warnings = read({{variable, "1"}}).warnings;

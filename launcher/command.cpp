@@ -108,8 +108,8 @@ Timeout parse_time(const char* option, const std::string& text, bool zero_allowe
         const std::string value(spelling != nullptr ? spelling->value : "");
         refuse(fmt::format("{} is how other launchers spell it; allowed here: {}{}{}", quote(name), ours, value.empty() ? "" : " ", value));
     }
-    refuse(fmt::format("unknown option {}; allowed: -n N, --env K=V, and before the first program those that `rollcall run --help` lists",
-                       quote(word)));
+    refuse(fmt::format("unknown option {}{}; allowed: -n N, --env K=V, and before the first program those that `rollcall run --help` lists",
+                       quote(word), command.hint(word)));
 }
 
 /// Makes one program from its options and the words that follow them.

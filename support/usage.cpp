@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "foundation/quote.hpp"
+#include "foundation/spelling.hpp"
 #include "support/help.hpp"
 
 namespace rollcall::usage {
@@ -41,8 +42,24 @@ std::string options(const CLI::App& command) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
+std::string hint_for(const CLI::App& command, std::string_view word) {
+    word = word.substr(0, word.find('='));
+    word.remove_prefix(std::min(word.find_first_not_of('-'), word.size()));
+    // Too many names are near a shorter word.
+    constexpr std::size_t kShortest = 3;
+    if (word.size() < kShortest) return {};
+    std::vector<std::string_view> names, longer;
+    for (const auto* option : command.get_options())
+        if (!option->get_group().empty())  // not hidden
+            for (const std::string& name : option->get_lnames()) (name.starts_with(word) ? longer : names).push_back(name);
+    Nearest nearest = nearest_to(word, names);
+    if (longer.size() == 1) nearest = {longer.front(), 0};
+    return !nearest.name.empty() && is_misspelt(nearest.edits, word.size()) ? fmt::format(" (did you mean --{}?)", nearest.name) : "";
+}
+
 std::string unknown_option(const CLI::App& command, const std::string& word) {
-    return fmt::format("unknown option {} of `{}`; allowed: {}", quote(word), full_name(command), options(command));
+    return fmt::format("unknown option {} of `{}`{}; allowed: {}", quote(word), full_name(command), hint_for(command, word),
+                       options(command));
 }
 
 /// Returns the word that the parser took for a request for the help, because it begins with the same letter ("-hosts"). The parser takes
@@ -214,6 +231,8 @@ void Command::leave_words() {
 std::vector<std::string> Command::remaining() const { return state_->app->remaining(); }
 
 bool Command::has_option(const std::string& name) const { return state_->app->get_option_no_throw(name) != nullptr; }
+
+std::string Command::hint(const std::string& word) const { return hint_for(*state_->app, word); }
 
 void Command::refuse_unknown(std::function<void(const std::string& word)> refuse) { state_->refuse_unknown = std::move(refuse); }
 

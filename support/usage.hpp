@@ -104,6 +104,8 @@ class Command {
     void leave_words();
     std::vector<std::string> remaining() const;
     bool has_option(const std::string& name) const;
+    /// Returns " (did you mean --ranks?)" for a word such as "--rank", which is no option but resembles one. Otherwise returns "".
+    std::string hint(const std::string& word) const;
     /// `refuse` is called with a word such as "-hosts", which begins like -h but is no request for the help. It throws the error. Without
     /// it, the word is an unknown option.
     void refuse_unknown(std::function<void(const std::string& word)> refuse);

@@ -49,6 +49,12 @@ TEST(Launcher, ADryRunSaysWhatWouldBeStarted) {
                     "host a by: no-such-shell 'x y' a /opt/rollcall agent\n"));
 }
 
+TEST(Launcher, AMisspeltOptionIsRefusedWithTheOneThatWasMeant) {
+    const Result result = run({"-n", "1", "--bind-too", "core", "true"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_TRUE(has(result.error, "unknown option '--bind-too' (did you mean --bind-to?); allowed: -n N")) << result.error;
+}
+
 TEST(Launcher, AVariableIsPassedOnByItsName) {
     ::setenv("ROLLCALL_TEST_NAMED", "of a = value", 1);
     EXPECT_EQ(run({"-n", "1", "--env", "ROLLCALL_TEST_NAMED", "sh", "-c", "echo $ROLLCALL_TEST_NAMED"}).out, "of a = value\n");

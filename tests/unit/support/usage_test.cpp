@@ -49,6 +49,21 @@ TEST(Usage, NamesTheWordAndListsWhatIsAllowed) {
     EXPECT_EQ(said({"info", "-hosts", "a"}), "unknown option '-hosts' of `rollcall info`; allowed: -h,--help, --all, --ranks, --name");
 }
 
+TEST(Usage, NamesTheOptionThatWasProbablyMeant) {
+    const auto hint = [](const std::string& word) {
+        const std::string sentence = said({"info", word});
+        const auto begin = sentence.find(" (did you mean ");
+        return begin == std::string::npos ? "" : sentence.substr(begin + 1, sentence.find(')') - begin);
+    };
+    EXPECT_EQ(hint("--rnaks"), "(did you mean --ranks?)");
+    EXPECT_EQ(hint("--ranks-"), "(did you mean --ranks?)");
+    EXPECT_EQ(hint("--rankss=3"), "(did you mean --ranks?)");
+    EXPECT_EQ(hint("--nam"), "(did you mean --name?)");
+    EXPECT_EQ(hint("--rounds"), "");
+    EXPECT_EQ(hint("--al"), "");
+    EXPECT_EQ(hint("---"), "");
+}
+
 TEST(Usage, SaysThatAnOptionIsGivenTwiceOrWithoutAValueOrWithOne) {
     EXPECT_EQ(said({"info", "--ranks", "1", "--ranks", "2"}), "--ranks of `rollcall info` is given 2 times; allowed: once");
     EXPECT_EQ(said({"info", "--ranks"}), "--ranks of `rollcall info` is given without a value (`rollcall info --help` says what it takes)");
@@ -154,7 +169,7 @@ TEST(Usage, OptionsOfACommandAreAddedOnlyWhenItIsNamed) {
         root.parse({"one", "--rank", "3"});
         ADD_FAILURE() << "an option that there is not was taken";
     } catch (const WrongUsage& error) {
-        EXPECT_STREQ(error.what(), "unknown option '--rank' of `rollcall one`; allowed: -h,--help, --ranks");
+        EXPECT_STREQ(error.what(), "unknown option '--rank' of `rollcall one` (did you mean --ranks?); allowed: -h,--help, --ranks");
     }
 }
 

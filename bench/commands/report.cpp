@@ -56,4 +56,14 @@ void Report::finish() {
     if (!sweep_.plot.empty() && has_cells_) write_picture(sweep_.plot, pictures_.picture());
 }
 
+void Report::finish_after(const std::function<void()>& work) {
+    try {
+        work();
+    } catch (...) {
+        printer_.finish(true);
+        throw;
+    }
+    finish();
+}
+
 }  // namespace rollcall::bench

@@ -2,6 +2,7 @@
 /// The output of the measured calls of a collective: cells, raw samples and pictures.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ class Report {
     void flush() { printer_.flush(); }
     /// Prints the remaining cells and draws the picture, unless there are no cells. Throws Error{state} if a file cannot be written.
     void finish();
+    /// Calls `work`, which adds cells, and finishes. If `work` throws, prints the cells that were added, and passes the error on.
+    void finish_after(const std::function<void()>& work);
 
   private:
     /// Keeps the times of the first algorithm of each number of ranks, size, landing and pattern. Returns the comparisons with them. (Calls

@@ -18,7 +18,7 @@
 #include "bench/options/sweep.hpp"
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/operands.hpp"
-#include "bench/results/progress_line.hpp"
+#include "bench/results/interruptible_progress.hpp"
 #include "collectives/selection.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
@@ -40,8 +40,7 @@ constexpr std::uint64_t kDefaultIterations = 20;
 /// seconds, because the result must not depend on the machine.
 constexpr std::uint64_t kEventsOfCell = 20'000'000;
 
-constexpr const char* kBothWays = "no,auto";
-constexpr const char* kDecoupled = "+decoupled";
+constexpr const char *kBothWays = "no,auto", *kDecoupled = "+decoupled";
 constexpr int kDefaultRanks = 4096;
 
 struct Words {
@@ -276,7 +275,7 @@ std::size_t cells_of(const Plan& plan) {
 }
 
 /// Simulates the cells of a plan. `done` counts the cells of all plans.
-void simulate(const Plan& plan, Report& report, ProgressLine& progress, std::size_t& done) {
+void simulate(const Plan& plan, Report& report, InterruptibleProgress& progress, std::size_t& done) {
     const Sweep& sweep = plan.sweep;
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const SimulatedLanding& landing : plan.landing) {
@@ -310,10 +309,11 @@ void simulate(const std::vector<Plan>& plans) {
         cells += cells_of(plan);
     }
     Report report(plans.front().sweep, std::cout);
-    ProgressLine progress(cells);
+    InterruptibleProgress progress(cells);
     std::size_t done = 0;
-    for (const Plan& plan : plans) simulate(plan, report, progress, done);
-    report.finish();
+    report.finish_after([&] {
+        for (const Plan& plan : plans) simulate(plan, report, progress, done);
+    });
 }
 
 constexpr const char* kFooter = R"(

@@ -15,8 +15,8 @@
 #include "bench/cases/intergroup_cases.hpp"
 #include "bench/cases/lists.hpp"
 #include "bench/options/simulated_model.hpp"
+#include "bench/results/interruptible_progress.hpp"
 #include "bench/results/number.hpp"
-#include "bench/results/progress_line.hpp"
 #include "collectives/catalogue.hpp"
 #include "foundation/quote.hpp"
 #include "runtime/simulation/simulation.hpp"
@@ -105,7 +105,7 @@ void print(const Words& words) {
     for (const GroupCase& what : cases) require_countable(model, what.most_received(), what.first.size() + what.second.size(), 1);
     output::Table table(std::cout, words.format);
     const auto without_baseline = names.size() - static_cast<std::size_t>(std::count(names.begin(), names.end(), kIntergroupBaseline));
-    ProgressLine progress(cases.size() * (without_baseline + 1));
+    InterruptibleProgress progress(cases.size() * (without_baseline + 1));
     std::size_t done = 0;
     for (const GroupCase& what : cases) {
         const auto time_of = [&](std::string_view name) {

@@ -16,8 +16,8 @@
 #include "bench/cases/traeff_tables.hpp"
 #include "bench/options/sweep.hpp"
 #include "bench/plots/tree_drawing.hpp"
+#include "bench/results/interruptible_progress.hpp"
 #include "bench/results/number.hpp"
-#include "bench/results/progress_line.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "collectives/trees/completion.hpp"
 #include "collectives/trees/optimal_binary.hpp"
@@ -293,7 +293,7 @@ void add_printed(output::Row& row, const TraeffRow& printed, std::size_t column,
 
 void print(const Plan& plan) {
     output::Table table(std::cout, plan.format);
-    ProgressLine progress(plan.problems.size() * plan.roots.size() * plan.kinds.size());
+    InterruptibleProgress progress(plan.problems.size() * plan.roots.size() * plan.kinds.size());
     std::size_t done = 0;
     for (const Problem& problem : plan.problems) {
         TreeMaker maker({.sizes = problem.sizes, .arrivals = problem.arrivals}, problem.costs);

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <string>
 #include <utility>
 
 namespace rollcall::bench {
 namespace {
 
-constexpr std::string_view kRatio = "performance_ratio";
+constexpr std::string_view kRatio = "performance_ratio", kWorst = "competitive_ratio";
 
 const Metric* ratio_of(const Cell& cell) {
     const auto found = std::find_if(cell.metrics.begin(), cell.metrics.end(), [](const Metric& metric) { return metric.name == kRatio; });
@@ -43,7 +44,7 @@ void add_competitive_ratios(std::span<Cell> cells, bool in_table) {
         for (const Cell& other : cells)
             if (const Metric* const its = ratio_of(other); its && differ_in_pattern_only(cell, other) && is_larger(its->value, worst))
                 worst = its->value;
-        cell.metrics.insert(cell.metrics.begin() + (ratio - cell.metrics.data()) + 1, {"competitive_ratio", Unit::ratio, worst, in_table});
+        cell.metrics.insert(cell.metrics.begin() + (ratio - cell.metrics.data()) + 1, {std::string(kWorst), Unit::ratio, worst, in_table});
     }
 }
 
@@ -56,13 +57,17 @@ void CompetitivePrinter::add(Cell cell) {
     if (!ratio_of(held_.back())) flush();
 }
 
-void CompetitivePrinter::finish() {
-    flush();
+void CompetitivePrinter::finish(bool interrupted) {
+    print_held(interrupted);
     printer_.finish();
 }
 
-void CompetitivePrinter::flush() {
+void CompetitivePrinter::print_held(bool interrupted) {
     add_competitive_ratios(held_, several_patterns_);
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    for (Cell& cell : held_)
+        for (Metric& metric : cell.metrics)
+            if (interrupted && several_patterns_ && metric.name == kWorst) metric.value = {kUnknown, kUnknown, kUnknown};
     for (const Cell& cell : held_) printer_.add(cell);
     held_.clear();
 }

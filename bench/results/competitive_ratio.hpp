@@ -27,11 +27,14 @@ class CompetitivePrinter {
         : printer_(out, format), several_patterns_(several_patterns) {}
     void add(Cell cell);
     /// Prints the cells that were held back. All with which they are compared must have been added.
-    void flush();
-    /// Prints the remaining cells. Must be called once.
-    void finish();
+    void flush() { print_held(false); }
+    /// Prints the remaining cells. Must be called once. `interrupted`: patterns may be missing, so the cells that were held back are
+    /// printed without the ratio that compares patterns.
+    void finish(bool interrupted = false);
 
   private:
+    void print_held(bool interrupted);
+
     CellPrinter printer_;
     bool several_patterns_;
     std::vector<Cell> held_;  ///< All of one number of ranks and one size.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <map>
 #include <string>
 
@@ -45,6 +46,28 @@ TEST_F(BenchCommand, SimulatedFiguresHaveThePapersIterations) {
     const Ended ended = run("simulate reduce --paper fig10 --ranks 3 --bytes 512Ki --delays 0 --scale 0.001 --format json");
     ASSERT_EQ(ended.code, 0) << ended.error;
     for (const std::string& line : lines_of(ended.out)) EXPECT_EQ(Json::parse(line)["iterations"], 128) << line;
+}
+
+TEST_F(BenchCommand, ASignalKeepsTheSimulatedRowsThatAreComplete) {
+    // The second number of ranks takes longer than anyone waits. The file of raw samples has all lines of the first one when it is
+    // complete.
+    const std::string raw = (directory_ / "raw.csv").string();
+    const std::string words =
+        "simulate broadcast --algorithm linear --landing on --decouple no --bytes 8 --ranks 2,1000000 --iterations 5000 --raw " + raw;
+    for (const int signal : {SIGINT, SIGTERM}) {
+        std::filesystem::remove(raw);
+        const auto out = directory_ / "out", error = directory_ / "error";
+        // A shell lets its background processes ignore SIGINT.
+        const std::string script = fmt::format(
+            "env --default-signal=INT timeout 100 " ROLLCALL_COMMAND
+            " {} >{} 2>{} & while kill -0 $! && ! [ \"$(wc -l <{})\" = 10001 ]; do sleep 0.02; done 2>/dev/null; kill -{} $!; wait $!",
+            words, out.string(), error.string(), raw, signal);
+        const int status = std::system(script.c_str());
+        EXPECT_EQ(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 128 + signal);
+        EXPECT_NE(contents(out).find("ranks: 2"), std::string::npos) << contents(out);
+        EXPECT_EQ(lines_of(contents(error)),
+                  Lines{fmt::format("rollcall: signal {} came; only the rows that were complete are printed", signal)});
+    }
 }
 
 TEST_F(BenchCommand, SimulatedGroupsAreThePapersOrGiven) {

@@ -72,6 +72,18 @@ TEST(BenchCompetitiveRatio, CellsOfASizeArePrintedTogether) {
     for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i]["competitive_ratio"]["median"], expected[i]) << i;
 }
 
+TEST(BenchCompetitiveRatio, IsUnknownIfPatternsAreMissing) {
+    for (const bool several_patterns : {true, false}) {
+        std::ostringstream out;
+        CompetitivePrinter printer(out, output::Format::json, several_patterns);
+        printer.add(ratio_cell("linear", 8, "balanced", 2));
+        printer.finish(true);
+        const nlohmann::json cell = nlohmann::json::parse(out.str());
+        EXPECT_EQ(cell["performance_ratio"]["median"], 2.0);
+        EXPECT_EQ(cell["competitive_ratio"]["median"].is_null(), several_patterns) << cell;
+    }
+}
+
 TEST(BenchCompetitiveRatio, OtherCellsArePrintedAsTheyCome) {
     std::ostringstream out;
     CompetitivePrinter printer(out, output::Format::json, true);

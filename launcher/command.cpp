@@ -87,16 +87,16 @@ int parse_ranks(const std::string& text, const std::string& program) {
 }
 
 Timeout parse_time(const char* option, const std::string& text, bool zero_allowed) {
-    Timeout time{0};
+    Nanoseconds time = -1;
     try {
-        time = Timeout(parse_duration(text));
-    } catch (const Error& error) {
-        refuse(fmt::format("{}: {}", option, error.what()));
+        time = parse_duration(text);
+    } catch (const Error&) {
+        // The sentence below says more.
     }
-    if (time.count() < 0 || (time.count() == 0 && !zero_allowed)) {
-        refuse(fmt::format("{} takes a duration above 0, such as 30s, 500ms or 2min, not '{}'", option, text));
-    }
-    return time;
+    if (time < (zero_allowed ? 0 : 1))
+        refuse(fmt::format("{} takes a duration {}, such as 30s, 500ms or 2min, not {}", option, zero_allowed ? "of 0 or more" : "above 0",
+                           quote(text)));
+    return Timeout(time);
 }
 
 /// `command` is where the option would have to be.

@@ -104,6 +104,19 @@ std::uint64_t parse_count(std::string_view text, std::string_view what, std::uin
     return *value;
 }
 
+Nanoseconds parse_time(std::string_view text, std::string_view option, Nanoseconds least) {
+    Nanoseconds time = -1;
+    try {
+        time = parse_duration(text);
+    } catch (const Error&) {
+        // The sentence below says more.
+    }
+    if (time < least)
+        throw Error(ErrorCode::invalid_argument, fmt::format("{} {}; allowed: a duration such as 500ms or 30s, {}", option, quote(text),
+                                                             least == 1 ? "above 0" : exact_duration(least) + " or more"));
+    return time;
+}
+
 std::vector<std::string> parse_names(std::string_view text, std::string_view what, std::span<const Choice> choices) {
     std::vector<std::string> names;
     const auto add = [&](const std::string& name) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include <rollcall/time.hpp>
+
 namespace rollcall::bench {
 
 /// A name that may be chosen, and its aliases.
@@ -40,6 +42,9 @@ std::vector<std::uint64_t> parse_counts(std::string_view text, std::string_view 
 
 /// Parses one such number, which `what` names in the error. Throws the same errors.
 std::uint64_t parse_count(std::string_view text, std::string_view what, std::uint64_t low, std::uint64_t high);
+
+/// Parses a duration of `least` or more. Throws Error{invalid_argument} with one line that names the option and what is allowed.
+Nanoseconds parse_time(std::string_view text, std::string_view option, Nanoseconds least);
 
 /// Converts "binomial,flat" to names out of `choices`, in the given order, each one once. Aliases are replaced by the names. "all" stands
 /// for every choice with in_all. `what` names the entries in the error ("algorithm"). Throws Error{invalid_argument} with one line that

@@ -167,8 +167,8 @@ const std::vector<Row>& registry() {
 
 [[noreturn]] void reject(std::string_view text, std::string_view reason) {
     throw Error(ErrorCode::invalid_argument,
-                fmt::format("arrival pattern {}: {}; allowed: {} (D, A, B, MEAN, SIGMA and SCALE are durations such as 50ms, "
-                            "or message times such as 16T)",
+                fmt::format("arrival pattern {}: {}; allowed: {} (D, A, B, MEAN, SIGMA and SCALE are durations of 0 or more such as "
+                            "50ms, or message times such as 16T)",
                             quote(text), reason, pattern_forms_line()));
 }
 
@@ -289,6 +289,14 @@ Pattern Pattern::parse(std::string_view text, std::uint64_t seed) {
     pattern.parsed_ = std::move(parsed);
     pattern.seed_ = seed;
     return pattern;
+}
+
+Pattern Pattern::parse_option(std::string_view option, std::string_view text, std::uint64_t seed) {
+    try {
+        return parse(text, seed);
+    } catch (const Error& error) {
+        throw Error(error.code(), fmt::format("{}: {}", option, error.what()));
+    }
 }
 
 std::vector<Nanoseconds> Pattern::delays(int ranks, int root, std::uint64_t iteration, Nanoseconds message_time) const {

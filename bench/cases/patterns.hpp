@@ -41,6 +41,8 @@ class Pattern {
     /// delay is in seconds unless it has a unit. `#` begins a comment. If the first line consists of words, it is a heading. Throws
     /// Error{invalid_argument} with one line that names the text and lists the allowed forms, or that names the line of the file.
     static Pattern parse(std::string_view text, std::uint64_t seed = 0);
+    /// Does the same, and the error also names this option.
+    static Pattern parse_option(std::string_view option, std::string_view text, std::uint64_t seed = 0);
 
     /// Returns the delay of every rank in call number `iteration` (from 0). All delays are >= 0. `message_time` is T for the message that
     /// is sent. Throws Error{invalid_argument} if the pattern does not fit `ranks` (last:9:D with 8 ranks, or a file with another number of

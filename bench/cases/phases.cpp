@@ -38,7 +38,8 @@ Nanoseconds parse_compute(const std::string& text) {
     try {
         return parse_duration(text);
     } catch (const Error&) {
-        throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: a duration such as 0 or 100ms, or off", quote(text)));
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--compute {}; allowed: a duration of 0 or more, such as 100ms, or off", quote(text)));
     }
 }
 

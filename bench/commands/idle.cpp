@@ -61,9 +61,7 @@ Cost idle(const Job& job, Compute how, Nanoseconds duration) {
 
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, 1);
-    const Nanoseconds duration = parse_duration(words.duration);
-    if (duration <= 0)
-        throw Error(ErrorCode::invalid_argument, fmt::format("--duration {}; allowed: above 0, such as 10s", words.duration));
+    const Nanoseconds duration = parse_time(words.duration, "--duration", 1);
     if (!inside_job()) return start_again(start);
     Job job;
     CellPrinter printer(std::cout, words.format);

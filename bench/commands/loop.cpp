@@ -170,7 +170,7 @@ Plan plan_of(const Words& words, int ranks) {
     plan.decouple = parse_names(words.decouple.empty() ? kBothWays : words.decouple, "way to decouple", modes);
     plan.algorithms =
         parse_names(words.algorithms.empty() ? kAutomatic : words.algorithms, "algorithm", algorithms_of_all(plan.operations));
-    plan.compute = Pattern::parse(words.compute);
+    plan.compute = Pattern::parse_option("--compute", words.compute);
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--compute {}; allowed: a pattern in units of time, such as uniform:0..10ms", words.compute));

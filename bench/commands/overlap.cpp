@@ -111,10 +111,7 @@ Plan plan_of(const Words& words) {
     plan.sizes = parse_sizes(words.bytes, "--bytes");
     const Choice choices[] = {{.name = "on"}, {.name = "off"}};
     plan.landing = parse_names(words.landing.empty() ? kBoth : words.landing, "landing", choices);
-    plan.compute = parse_duration(words.compute);
-    if (plan.compute < 4 * kEarliestSend)
-        throw Error(ErrorCode::invalid_argument, fmt::format("--compute {}; allowed: {} and more", words.compute,
-                                                             format_duration(static_cast<double>(4 * kEarliestSend) * 1e-9)));
+    plan.compute = parse_time(words.compute, "--compute", 4 * kEarliestSend);
     plan.iterations = words.iterations;
     return plan;
 }

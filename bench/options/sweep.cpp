@@ -269,7 +269,7 @@ std::vector<Pattern> parse_patterns(const std::string& text, std::uint64_t seed)
     for (std::size_t begin = 0; begin <= text.size();) {
         const bool is_file = std::string_view(text).substr(begin).starts_with(kFile);
         const std::size_t end = is_file ? text.size() : std::min(text.find(',', begin), text.size());
-        patterns.push_back(Pattern::parse(std::string_view(text).substr(begin, end - begin), seed));
+        patterns.push_back(Pattern::parse_option("--arrival", std::string_view(text).substr(begin, end - begin), seed));
         begin = end + 1;
     }
     return patterns;

@@ -225,11 +225,7 @@ std::vector<Start> checked_starts(const StartWords& words, int default_ranks, in
     }
     start.environment = words.environment;
     if (!words.timeout.empty()) {
-        const Nanoseconds time = parse_duration(words.timeout);
-        if (time <= 0)
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--timeout {}; allowed: a duration above 0, such as 30s", quote(words.timeout)));
-        start.timeout = Timeout(time);
+        start.timeout = Timeout(parse_time(words.timeout, "--timeout", 1));
     }
     Settings::from_environment();
     if (hosts > 0 && !inside_job()) start.cluster = std::make_shared<EmulatedCluster>(hosts, rate.empty() ? kNoRate : rate);

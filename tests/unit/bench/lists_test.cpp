@@ -26,6 +26,16 @@ std::string refusal(const std::function<void()>& parse) {
     return {};
 }
 
+TEST(BenchLists, ATimeIsRefusedWithItsOptionAndWhatIsAllowed) {
+    EXPECT_EQ(parse_time("1.5s", "--time", 1), 1'500'000'000);
+    EXPECT_EQ(parse_time("0", "--time", 0), 0);
+    for (const std::string wrong : {"-5ms", "0", "5", "soon"})
+        EXPECT_EQ(refusal([&] { parse_time(wrong, "--time", 1); }),
+                  "--time '" + wrong + "'; allowed: a duration such as 500ms or 30s, above 0");
+    EXPECT_EQ(refusal([] { parse_time("7ms", "--time", 8'000'000); }),
+              "--time '7ms'; allowed: a duration such as 500ms or 30s, 8ms or more");
+}
+
 TEST(BenchLists, Sizes) {
     EXPECT_EQ(parse_sizes("8,64Ki,8Mi", "--bytes"), (std::vector<std::uint64_t>{8, 65'536, 8'388'608}));
     EXPECT_EQ(parse_sizes("0, 1k", "--bytes"), (std::vector<std::uint64_t>{0, 1'000}));

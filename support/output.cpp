@@ -258,7 +258,7 @@ void Table::write_text() {
     std::vector<Column> columns;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         Column column{.index = i, .width = width(columns_[i]), .right = true};
-        column.least_width = std::max(kNarrowest, column.width);
+        column.least_width = column.width;
         bool empty = true;
         for (std::size_t r = 0; r < texts.size(); ++r) {
             column.width = std::max(column.width, width(texts[r][i]));
@@ -279,13 +279,15 @@ void Table::write_text() {
         if (std::erase_if(columns, [&](const Column& column) { return columns_[column.index] == name; }) > 0)
             left_out += (left_out.empty() ? "" : ", ") + name;
     }
-    while (length() > longest_) {
-        Column* widest = nullptr;
-        for (Column& column : columns)
-            if (!column.right && column.width > column.least_width && (!widest || column.width > widest->width)) widest = &column;
-        if (!widest) break;
-        --widest->width;
-    }
+    for (const std::size_t narrowest : {kNarrowest, std::size_t{0}})
+        while (length() > longest_) {
+            Column* widest = nullptr;
+            for (Column& column : columns)
+                if (!column.right && column.width > std::max(column.least_width, narrowest) && (!widest || column.width > widest->width))
+                    widest = &column;
+            if (!widest) break;
+            --widest->width;
+        }
     const auto write_line = [&](const std::vector<std::string>& cells) {
         std::vector<std::vector<std::string>> lines_of;
         std::size_t lines = 0;

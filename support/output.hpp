@@ -30,7 +30,7 @@ std::size_t screen_columns();
 /// set, because other programs read such output by lines.
 std::size_t columns_before_break();
 
-/// A column whose texts are broken into lines is not made narrower than this.
+/// A column whose texts are broken into lines is made narrower than this only if the lines would not fit otherwise.
 inline constexpr std::size_t kNarrowest = 24;
 
 /// Breaks the text at blanks into lines of at most so many columns. A longer word is a line of its own.

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "tests/process/bench_command.hpp"
 
 namespace rollcall::test {
@@ -157,8 +159,28 @@ TEST_F(Info, ShowsTheHostAndMarksTheSettingsThatAreWrong) {
         EXPECT_TRUE(note_of(find(settings, variable)).starts_with("WRONG: ")) << wrong;
         EXPECT_EQ(find(settings, variable)["value"], text.substr(text.find('=') + 1));
     }
+    const std::string several = "ROLLCALL_SPIN=soon ROLLCALL_TRANSPORTS=ucx ROLLCALL_BROADCAST=frob";
+    const Ended all = run("info", several), none = run("info --explain broadcast", "ROLLCALL_SPIN=soon ROLLCALL_TRANSPORTS=ucx");
+    EXPECT_EQ(all.code, 2);
+    EXPECT_NE(all.error.find("3 settings are wrong: (1) "), std::string::npos) << all.error;
+    EXPECT_EQ(none.code, 2);
+    EXPECT_NE(none.error.find("2 settings are wrong: (1) ROLLCALL_SPIN='soon' is not"), std::string::npos) << none.error;
+    for (const char* variable : {"ROLLCALL_SPIN", "ROLLCALL_TRANSPORTS", "ROLLCALL_BROADCAST"})
+        EXPECT_NE(all.error.find(variable), std::string::npos) << all.error;
     const Json ignored = find(rows("ROLLCALL_BCAST=1", "settings"), "ROLLCALL_BCAST");
     EXPECT_NE(note_of(ignored).find("is not a setting and is ignored"), std::string::npos) << ignored;
+}
+
+TEST_F(Info, TheListOfAlgorithmsFitsTheScreen) {
+    for (const std::size_t columns : {100u, 130u}) {
+        const Ended ended = run("info --algorithms", fmt::format("COLUMNS={}", columns));
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        for (const std::string& line : lines_of(ended.out)) EXPECT_LE(line.size(), columns) << line;
+        EXPECT_EQ(count(ended.out, "broadcast:\nname "), 2) << "that of a job, and that between groups";
+    }
+    // Other programs read lines.
+    const Ended ended = run("info --algorithms", "env -u COLUMNS");
+    EXPECT_NE(ended.out.find("\nintergroup_allgather  "), std::string::npos) << ended.out;
 }
 
 TEST_F(Info, ExplainsWhatCallsTake) {

@@ -65,8 +65,8 @@ void add_phase_options(usage::Command& command, PhaseWords& words) {
             "of the phase. off: calls without plans")
         ->type_name("C|off")
         ->default_str(kNoCompute);
-    command.add_option("--predictor", words.predictor, "How plans predict arrivals: edge_linear, last, moving_average, exponential")
-        ->type_name("NAME")
+    command.add_option("--predictor", words.predictor, "How plans predict arrivals")
+        ->type_name("edge_linear|last|moving_average|exponential")
         ->default_str("edge_linear");
     command.add_flag("--no-edge", words.no_edge, "Do not announce the middle of a phase: edge_linear then predicts nothing");
     command

@@ -378,7 +378,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->type_name("NAMES")
         ->default_str("that of the settings");
     command->add_option("--decouple", words->decouple, "Values of ROLLCALL_DECOUPLE, separated by commas; each is a job in each round")
-        ->type_name("auto,no")
+        ->type_name("auto|no,...")
         ->default_str(kBothWays);
     add_peer_option(*command, words->peers);
     command->add_option("--plot", words->plot, "Draw bars into this file, which ends in .svg, .png or .pdf (needs gnuplot)")

@@ -191,11 +191,11 @@ void add_schedule_command(usage::Command& bench) {
         ->type_name("LIST")
         ->capture_default_str();
     command->add_option("--segments", words->segments, "Segments of the data (default: as many as processes)")->type_name("N");
-    command->add_option("--pattern", words->patterns, "When processes arrive: uniform, skewed, all (see below)")
-        ->type_name("NAMES")
+    command->add_option("--pattern", words->patterns, "When processes arrive (see below)")
+        ->type_name("uniform|skewed|all,...")
         ->capture_default_str();
-    command->add_option("--search", words->searches, "How a schedule finds peers: linear, pairing_heap, segment_tree, all")
-        ->type_name("NAMES")
+    command->add_option("--search", words->searches, "How a schedule finds peers")
+        ->type_name("linear|pairing_heap|segment_tree|all,...")
         ->capture_default_str();
     add_count_option(*command, "--iterations", words->iterations, "Reductions in each cell, each with a new pattern");
     command->add_option("--seed", words->seed, "Seed of the patterns")->type_name("S")->capture_default_str();

@@ -359,15 +359,11 @@ void add_tree_command(usage::Command& simulate) {
     command->add_option("--root", words->roots, "Roots: ranks, middle, or best, which is the best root for each tree")
         ->type_name("LIST")
         ->capture_default_str();
-    command
-        ->add_option("--trees,--algorithm", words->trees,
-                     "linear, binary, oblivious, adaptive, optimal, two_part, sorted, all; unordered if there are few ranks")
-        ->type_name("NAMES")
+    command->add_option("--trees,--algorithm", words->trees, "Kinds of trees (see below); all leaves out unordered if there are many ranks")
+        ->type_name("linear|binary|oblivious|adaptive|optimal|two_part|sorted|unordered|all,...")
         ->capture_default_str();
-    command
-        ->add_option("--paper", words->paper,
-                     "Compute these tables of the paper, and print the paper's numbers beside them: table1, table2, table3, all")
-        ->type_name("NAMES");
+    command->add_option("--paper", words->paper, "Compute these tables of the paper, and print the paper's numbers beside them")
+        ->type_name("table1|table2|table3|all,...");
     command->add_option("--draw", words->draw, "Draw the tree into this file, as SVG; allowed for a single tree")->type_name("FILE");
     output::add_format_option(*command, words->format);
     command->footer(R"(

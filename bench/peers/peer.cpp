@@ -92,7 +92,7 @@ const std::vector<Peer>& peers() {
 
 void add_peer_option(usage::Command& command, std::vector<std::string>& words) {
     command.add_option("--peer", words, "Also run this MPI library in each round, and compare: openmpi, mpich, all; may be given again")
-        ->type_name("NAMES")
+        ->type_name("openmpi|mpich|all,...")
         ->one_word_each_time();
 }
 

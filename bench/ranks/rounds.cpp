@@ -65,7 +65,7 @@ void add_round_options(usage::Command& command, RoundWords& words, int default_r
         .add_option("--transport", words.transports,
                     "Transports, separated by commas: default; shm and tcp (UCX with UCX_TLS=posix,self or UCX_TLS=tcp,self); ofi_shm and "
                     "ofi_tcp (ROLLCALL_TRANSPORT=ofi with ROLLCALL_OFI_PROVIDER=shm or tcp)")
-        ->type_name("NAMES")
+        ->type_name("default|shm|tcp|ofi_shm|ofi_tcp,...")
         ->capture_default_str()
         ->take_last();
     add_count_option(command, "--iterations", words.iterations, iterations_help);

@@ -20,5 +20,23 @@ expect run --bind-to n -- none numa
 expect run --bind-to a -- auto
 expect run --bind-to so -- socket
 expect simulate broadcast --deco -- --decouple
+expect run --fanout f -- flat
+expect info --format = -- text csv json
+expect info --format = j -- json
+expect info --explain allr -- allreduce
+expect bench loop --operation allr -- allreduce
+expect bench loop --operation broadcast,allg -- broadcast,allgather
+expect bench loop --transport ofi_ -- ofi_shm ofi_tcp
+expect bench gather --peer mp -- mpich
+expect bench gather --peer openmpi,mp -- openmpi,mpich
+expect bench gather --landing e -- eager:
+expect bench broadcast --algorithm linear,bino -- linear,binomial
+expect bench broadcast --algorithm au -- auto
+expect bench broadcast --algorithm near -- ''
+expect simulate broadcast --algorithm near -- near_optimal
+expect bench intergroup_allgather --algorithm full -- full_duplex
+expect bench gatherv --algorithm linear_s -- linear_synchronized
+expect simulate tree --trees obl -- oblivious
+expect simulate reduce --predictor mov -- moving_average
 expect run "$PWD" --no-such -- ''
 exit $failed

@@ -54,8 +54,6 @@ std::size_t place(const Values& values, Value value) {
     return static_cast<std::size_t>(found - values.begin());
 }
 
-Metric constant(std::string name, Unit unit, double value) { return {std::move(name), unit, {value, value, value}}; }
-
 double run_time(const CallSample& call) { return measure(call.arrivals, call.exits, {}).run_time; }
 
 }  // namespace

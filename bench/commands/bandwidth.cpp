@@ -125,11 +125,9 @@ class Runner {
     /// Moves windows between all pairs at the same time. Returns the time of a window of the slowest rank, in seconds, at all ranks.
     double seconds_of(std::uint64_t windows) {
         world_.barrier();
-        const Nanoseconds begin = monotonic_now();
-        for (std::uint64_t i = 0; i < windows; ++i) move_window();
-        auto longest = static_cast<double>(monotonic_now() - begin);
+        double longest = seconds_of_each(monotonic_now, windows, [this] { move_window(); });
         world_.allreduce(longest, maximum);
-        return longest * 1e-9 / static_cast<double>(windows);
+        return longest;
     }
 
     Job& job_;
@@ -156,19 +154,13 @@ void print(CellPrinter& printer, const Plan& plan, int ranks, const std::vector<
         const std::uint64_t window = plan.window_of(bytes);
         const auto times = together(rounds_of(rounds, std::to_string(bytes)));
         const double messages = static_cast<double>(window) * pairs * (plan.both_ways ? 2 : 1);
-        std::vector<double> rates, bandwidths;
-        for (const double time : times) {
-            rates.push_back(messages / time);
-            bandwidths.push_back(messages * static_cast<double>(bytes) / time);
-        }
         Cell cell = plain_cell({.operation = "bandwidth",
                                 .algorithm = plan.both_ways ? "both_ways" : "one_way",
                                 .transport = rounds.front().transport,
                                 .ranks = ranks,
                                 .bytes = bytes},
                                times);
-        cell.metrics.push_back(metric("bandwidth", Unit::bytes_per_second, bandwidths));
-        cell.metrics.push_back(metric("message_rate", Unit::per_second, rates));
+        for (Metric& figure : bandwidth_figures(messages, bytes, times)) cell.metrics.push_back(std::move(figure));
         cell.notes = {{"pairs", std::to_string(pairs)}, {"window", std::to_string(window)}};
         printer.add(cell);
     }

@@ -54,19 +54,15 @@ Samples measure_in(Job& job, const Plan& plan) {
     samples.transport = transport_name(job);
     samples.explanation = world.explain("barrier");
     const Intercommunicator groups = plan.in_first > 0 ? divided(world, plan.in_first) : Intercommunicator();
-    const auto pass = [&](std::uint64_t barriers) {
-        for (std::uint64_t i = 0; i < barriers; ++i) groups ? groups.barrier() : world.barrier();
-    };
-    pass(plan.batch / 10 + 1);
+    const auto pass = [&] { groups ? groups.barrier() : world.barrier(); };
+    for (std::uint64_t i = 0; i <= plan.batch / 10; ++i) pass();
     const Nanoseconds until = monotonic_now() + kLongest;
     for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
         bool go_on = iteration < kFewestSamples || monotonic_now() < until;
         world.broadcast(go_on, 0);
         if (!go_on) break;
         world.barrier();
-        const Nanoseconds begin = monotonic_now();
-        pass(plan.batch);
-        samples.values[kKey].push_back(static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(plan.batch));
+        samples.values[kKey].push_back(seconds_of_each(monotonic_now, plan.batch, pass));
     }
     return samples;
 }

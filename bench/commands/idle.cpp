@@ -26,31 +26,26 @@ struct Words {
     output::Format format = output::Format::text;
 };
 
-/// The costs of the background thread of a rank.
-struct Cost {
-    Nanoseconds cpu_time = 0;
-    std::uint64_t looks = 0, takeovers = 0, parks = 0;
-};
-
-Cost cost_of(const Job& job) {
+BackgroundCost cost_of(const Job& job) {
     const ProgressStatistics statistics = job.progress_statistics();
     return {statistics.background_cpu_time, statistics.background_looks, statistics.background_takeovers, statistics.background_parks};
 }
 
 /// Returns the sum over all ranks, at rank 0.
-Cost idle(const Job& job, Compute how, Nanoseconds duration) {
+BackgroundCost idle(const Job& job, Compute how, Nanoseconds duration) {
     const Communicator& world = job.world();
     world.barrier();
-    const Cost before = cost_of(job);
+    const BackgroundCost before = cost_of(job);
     wait_until(monotonic_now() + duration, how);
-    const Cost after = cost_of(job);
-    Cost sum{after.cpu_time - before.cpu_time, after.looks - before.looks, after.takeovers - before.takeovers, after.parks - before.parks};
+    const BackgroundCost after = cost_of(job);
+    BackgroundCost sum{after.cpu_time - before.cpu_time, after.looks - before.looks, after.takeovers - before.takeovers,
+                       after.parks - before.parks};
     if (job.rank() != 0) {
         world.send(sum, 0, kTag);
         return sum;
     }
     for (int rank = 1; rank < job.size(); ++rank) {
-        const auto other = world.receive<Cost>(rank, kTag);
+        const auto other = world.receive<BackgroundCost>(rank, kTag);
         sum.cpu_time += other.cpu_time;
         sum.looks += other.looks;
         sum.takeovers += other.takeovers;
@@ -66,16 +61,11 @@ int run(const Words& words) {
     Job job;
     CellPrinter printer(std::cout, words.format);
     for (const auto& [name, how] : {std::pair{"sleep", Compute::sleep}, std::pair{"compute", Compute::spin}}) {
-        const Cost cost = idle(job, how, duration);
+        const BackgroundCost cost = idle(job, how, duration);
         if (job.rank() != 0) continue;
-        const double seconds = static_cast<double>(duration) * 1e-9;
         Cell cell = plain_cell({.operation = "idle", .algorithm = name, .transport = transport_name(job), .ranks = job.size()},
-                               std::vector{seconds});
-        const auto add = [&](const char* what, double value) { cell.metrics.push_back(metric(what, Unit::ratio, std::vector{value})); };
-        add("background_cpu_percent", 100 * static_cast<double>(cost.cpu_time) * 1e-9 / seconds);
-        add("looks", static_cast<double>(cost.looks));
-        add("takeovers", static_cast<double>(cost.takeovers));
-        add("parks", static_cast<double>(cost.parks));
+                               std::vector{seconds_each(static_cast<double>(duration), 1)});
+        for (Metric& figure : idle_figures(cost, duration)) cell.metrics.push_back(std::move(figure));
         printer.add(cell);
     }
     if (job.rank() == 0) printer.finish();

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -27,7 +26,7 @@
 #include "bench/ranks/job_time.hpp"
 #include "bench/ranks/operands.hpp"
 #include "bench/ranks/rounds.hpp"
-#include "bench/results/statistics.hpp"
+#include "bench/results/figures.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
 #include "support/usage.hpp"
@@ -101,7 +100,7 @@ class Runner {
         wait_until(start + delays[static_cast<std::size_t>(world_.rank())], Compute::sleep);
         // Programs that want `auto` give no name. Then the setting must not name another algorithm.
         call({.algorithm = algorithm == kIntergroupAutomatic && auto_is_set_ ? "" : algorithm, .segment_bytes = {}, .timeout = {}});
-        auto longest = static_cast<double>(monotonic_now() - start - *std::min_element(delays.begin(), delays.end()));
+        double longest = seconds_since_first_arrival(static_cast<double>(monotonic_now() - start), delays);
         world_.allreduce(longest, maximum);
         each_block([&](std::uint64_t member, std::span<std::byte> block) {
             if (const auto wrong = find_wrong(block, key_of({key, !is_first_, member})))
@@ -110,7 +109,7 @@ class Runner {
                                        "that rank of the other group sent",
                                        algorithm, *wrong, member, world_.rank()));
         });
-        return longest * 1e-9;
+        return longest;
     }
 
   private:
@@ -252,9 +251,8 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
             const std::size_t number = done + call / calls;
             double longest = 0;  // until the last exit
             for (std::size_t rank = 0; rank < ranks; ++rank) longest = std::max(longest, times[2 * (call * ranks + rank) + 1]);
-            const std::vector<Nanoseconds> delays = contest.delays(number, call % calls - 1);
-            longest -= static_cast<double>(*std::min_element(delays.begin(), delays.end()));
-            samples.values[contest.key(number, peer.name)].push_back(longest * 1e-9);
+            samples.values[contest.key(number, peer.name)].push_back(
+                seconds_since_first_arrival(longest, contest.delays(number, call % calls - 1)));
         }
         done += cases.size();
     }
@@ -278,7 +276,7 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
                                     .bytes = contest.bytes[number],
                                     .pattern = contest.patterns[number].describe()},
                                    together(times));
-            cell.metrics.push_back(metric("improvement", Unit::ratio, ratios(baseline, times)));
+            cell.metrics.push_back(improvement(baseline, times));
             cell.metrics.push_back(std::move(expected));
             cell.metrics.insert(cell.metrics.end(), beside_peers.begin(), beside_peers.end());
             if (!what.setting.empty()) cell.notes.emplace_back("setting", what.setting);
@@ -287,27 +285,25 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
         };
         std::vector<Metric> of_peers_only;
         if (!contest.peers.empty()) of_peers_only = {undefined("rollcall_ratio", Unit::ratio), undefined("fastest_ratio", Unit::ratio)};
-        std::optional<Rounds> fastest;
+        std::vector<Rounds> measured;
         for (const std::string& algorithm : contest.algorithms) {
             const std::string key = contest.key(number, algorithm);
             if (!rounds.front().values.contains(key)) continue;
             const Rounds times = rounds_of(rounds, key);
-            const double improvement = what.expected_improvement();
-            if (!fastest || estimate(together(times)).median < estimate(together(*fastest)).median) fastest = times;
+            measured.push_back(times);
             add(algorithm, rounds.front().transport, times,
                 algorithm == "full_duplex" && contest.patterns[number].describe() == Pattern().describe()
-                    ? Metric{"expected", Unit::ratio, {improvement, improvement, improvement}}
+                    ? constant("expected", Unit::ratio, what.expected_improvement())
                     : undefined("expected", Unit::ratio),
                 of_peers_only);
         }
         for (const Peer* peer : contest.peers) {
-            std::vector<Samples> measured = theirs.at(peer->name);
-            keep_complete(measured, rounds.size());
-            const Rounds times = rounds_of(measured, contest.key(number, peer->name));
+            std::vector<Samples> its = theirs.at(peer->name);
+            keep_complete(its, rounds.size());
+            const Rounds times = rounds_of(its, contest.key(number, peer->name));
             const Rounds ours = rounds_of(rounds, contest.key(number, std::string(kIntergroupAutomatic)));
-            add(peer->name, measured.front().transport, times, undefined("expected", Unit::ratio),
-                {metric("rollcall_ratio", Unit::ratio, ratios(ours, times)),
-                 metric("fastest_ratio", Unit::ratio, ratios(*fastest, times))});
+            add(peer->name, its.front().transport, times, undefined("expected", Unit::ratio),
+                {rollcall_ratio(ours, times), fastest_ratio(fastest_of(measured), times)});
         }
     }
 }

@@ -119,10 +119,12 @@ class Runner {
             longest.computed = std::max(longest.computed, its.computed);
             longest.background = std::max(longest.background, its.background);
         }
-        const double iterations = static_cast<double>(plan_.iterations) * 1e9;
-        samples_.values[key(operation, bytes, kTime)].push_back(static_cast<double>(longest.all) / iterations);
-        samples_.values[key(operation, bytes, kLimit)].push_back(static_cast<double>(longest.computed) / iterations);
-        samples_.values[key(operation, bytes, kBackground)].push_back(static_cast<double>(longest.background) / iterations);
+        const auto add = [&](const char* what, Nanoseconds time) {
+            samples_.values[key(operation, bytes, what)].push_back(seconds_each(static_cast<double>(time), plan_.iterations));
+        };
+        add(kTime, longest.all);
+        add(kLimit, longest.computed);
+        add(kBackground, longest.background);
     }
 
     /// Checks the data of the last call.
@@ -203,9 +205,8 @@ Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start, con
             }
             const double time = run_peer_plan(peer, start.ranks, text, start.cluster.get(), 1, limit).front();
             const double longest = static_cast<double>(*std::max_element(computed.begin(), computed.end()));
-            const double iterations = static_cast<double>(plan.iterations) * 1e9;
-            samples.values[key(operation, bytes, kTime)].push_back(time / iterations);
-            samples.values[key(operation, bytes, kLimit)].push_back(longest / iterations);
+            samples.values[key(operation, bytes, kTime)].push_back(seconds_each(time, plan.iterations));
+            samples.values[key(operation, bytes, kLimit)].push_back(seconds_each(longest, plan.iterations));
         }
     return samples;
 }
@@ -238,11 +239,6 @@ void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const 
         for (const std::uint64_t bytes : plan.sizes) {
             const auto times = together(rounds_of(rounds, key(operation, bytes, kTime)));
             const auto limits = together(rounds_of(rounds, key(operation, bytes, kLimit)));
-            std::vector<double> lost, ratio;
-            for (std::size_t i = 0; i < times.size(); ++i) {
-                lost.push_back(times[i] - limits[i]);
-                ratio.push_back(limits[i] > 0 ? times[i] / limits[i] : std::numeric_limits<double>::quiet_NaN());
-            }
             Cell cell = plain_cell({.operation = "loop",
                                     .algorithm = who,
                                     .transport = rounds.front().transport,
@@ -251,9 +247,7 @@ void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const 
                                     .pattern = plan.compute.describe(),
                                     .iterations = plan.iterations * times.size()},
                                    times);
-            cell.metrics.push_back(metric("limit", Unit::seconds, limits));
-            cell.metrics.push_back(metric("lost", Unit::seconds, lost));
-            cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
+            for (Metric& figure : loop_figures(times, limits)) cell.metrics.push_back(std::move(figure));
             // Peers do not tell it.
             if (const std::string background = key(operation, bytes, kBackground); rounds.front().values.contains(background))
                 cell.metrics.push_back(metric("background", Unit::seconds, together(rounds_of(rounds, background))));

@@ -121,11 +121,6 @@ void print(CellPrinter& printer, const Plan& plan, const Words& words, const std
         const auto computing = together(rounds_of(rounds, key(bytes, kComputing)));
         const auto waiting = together(rounds_of(rounds, key(bytes, kWaiting)));
         const auto left = together(rounds_of(rounds, key(bytes, kLeft)));
-        std::vector<double> ratio, of_left;
-        for (std::size_t i = 0; i < computing.size(); ++i) {
-            ratio.push_back(computing[i] / waiting[i]);
-            of_left.push_back(computing[i] / left[i]);
-        }
         Cell cell = plain_cell({.operation = "overlap",
                                 .algorithm = landing == "on" ? "landing" : "no_landing",
                                 .transport = rounds.front().transport,
@@ -133,10 +128,7 @@ void print(CellPrinter& printer, const Plan& plan, const Words& words, const std
                                 .bytes = bytes,
                                 .pattern = fmt::format("receiver_computes:{}", words.compute)},
                                computing);
-        cell.metrics.push_back(metric("to_waiting_receiver", Unit::seconds, waiting));
-        cell.metrics.push_back(metric("ratio", Unit::ratio, ratio));
-        cell.metrics.push_back(metric("compute_left", Unit::seconds, left));
-        cell.metrics.push_back(metric("share_of_left", Unit::ratio, of_left));
+        for (Metric& figure : overlap_figures(computing, waiting, left)) cell.metrics.push_back(std::move(figure));
         printer.add(cell);
     }
 }

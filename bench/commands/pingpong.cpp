@@ -53,8 +53,7 @@ struct Words : RoundWords {
 
 /// Returns the time of one direction, averaged over `trips` round trips, in seconds, at rank 0.
 double round_trips(const Communicator& world, std::vector<std::byte>& data, std::uint64_t trips) {
-    const Nanoseconds begin = monotonic_now();
-    for (std::uint64_t trip = 0; trip < trips; ++trip) {
+    return seconds_of_direction(monotonic_now, trips, [&] {
         if (world.rank() == 0) {
             world.send(data.data(), data.size(), 1, kTag);
             world.receive(data.data(), data.size(), 1, kTag);
@@ -62,8 +61,7 @@ double round_trips(const Communicator& world, std::vector<std::byte>& data, std:
             world.receive(data.data(), data.size(), 0, kTag);
             world.send(data.data(), data.size(), 0, kTag);
         }
-    }
-    return static_cast<double>(monotonic_now() - begin) * 1e-9 / static_cast<double>(2 * trips);
+    });
 }
 
 /// Tells both ranks what rank 0 decides.

@@ -8,7 +8,6 @@
 #include <iostream>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <random>
 
@@ -16,7 +15,7 @@
 
 #include "bench/cases/lists.hpp"
 #include "bench/ranks/rounds.hpp"
-#include "bench/results/cell.hpp"
+#include "bench/results/figures.hpp"
 #include "bench/results/progress_line.hpp"
 #include "collectives/schedules/clairvoyant.hpp"
 #include "support/usage.hpp"
@@ -94,16 +93,6 @@ ReductionPlan random_reduction(const std::string& pattern, int P, int N, std::ui
     return reduction;
 }
 
-/// The samples of one search, for one size and pattern.
-struct Measured {
-    std::vector<double> seconds, transfers, rounds;
-    std::size_t memory = 0;
-};
-
-double mean(const std::vector<double>& values) {
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
 // The processor time of this thread. Other programs do not influence it.
 Nanoseconds processor_time() {
     timespec now{};
@@ -112,8 +101,8 @@ Nanoseconds processor_time() {
 }
 
 // All searches get the same reductions, in turn, and must return the same schedules.
-std::vector<Measured> measure(const Plan& plan, const std::string& pattern, int P, int N, const std::function<void()>& before_each) {
-    std::vector<Measured> measured(plan.searches.size());
+std::vector<ScheduleSamples> measure(const Plan& plan, const std::string& pattern, int P, int N, const std::function<void()>& before_each) {
+    std::vector<ScheduleSamples> measured(plan.searches.size());
     for (std::uint64_t iteration = 0; iteration < plan.iterations; ++iteration) {
         const ReductionPlan reduction = random_reduction(pattern, P, N, plan.seed, iteration);
         std::optional<Schedule> first;
@@ -124,8 +113,8 @@ std::vector<Measured> measure(const Plan& plan, const std::string& pattern, int 
             const auto search = collectives::make_search(plan.searches[which], P, N);
             Schedule schedule = clairvoyant(reduction, *search);
             const Nanoseconds end = processor_time();
-            Measured& of = measured[which];
-            of.seconds.push_back(static_cast<double>(end - begin) * 1e-9);
+            ScheduleSamples& of = measured[which];
+            of.seconds.push_back(seconds_each(static_cast<double>(end - begin), 1));
             of.transfers.push_back(static_cast<double>(schedule.transfers.size()));
             of.rounds.push_back(static_cast<double>(schedule.rounds - schedule.idle_rounds));
             of.memory = search->bytes();
@@ -141,8 +130,6 @@ std::vector<Measured> measure(const Plan& plan, const std::string& pattern, int 
     return measured;
 }
 
-Metric single(const char* name, Unit unit, double value, bool in_table = true) { return {name, unit, {value, value, value}, in_table}; }
-
 void run(const Words& words) {
     const Plan plan = plan_of(words);
     CellPrinter printer(std::cout, words.format);
@@ -155,22 +142,18 @@ void run(const Words& words) {
             const auto measured =
                 measure(plan, pattern, P, N, [&] { progress.update(done++, fmt::format("{} ranks, {} segments, {}", P, N, pattern)); });
             progress.erase();
-            const auto tree = std::find(plan.searches.begin(), plan.searches.end(), SearchKind::segment_tree) - plan.searches.begin();
+            const auto tree = std::find(plan.searches.begin(), plan.searches.end(), SearchKind::segment_tree);
+            const ScheduleSamples* const of_tree =
+                tree == plan.searches.end() ? nullptr : &measured[static_cast<std::size_t>(tree - plan.searches.begin())];
             for (std::size_t k = 0; k < measured.size(); ++k) {
-                const Measured& of = measured[k];
+                const ScheduleSamples& of = measured[k];
                 Cell cell = plain_cell({.operation = "schedule",
                                         .algorithm = std::string(name(plan.searches[k])),
                                         .transport = "none",
                                         .ranks = P,
                                         .pattern = pattern},
                                        of.seconds);
-                cell.metrics.push_back(single("mean_time", Unit::seconds, mean(of.seconds)));
-                if (static_cast<std::size_t>(tree) < measured.size())
-                    cell.metrics.push_back(single("over_segment_tree", Unit::ratio,
-                                                  mean(of.seconds) / mean(measured[static_cast<std::size_t>(tree)].seconds)));
-                cell.metrics.push_back(single("transfers", Unit::ratio, mean(of.transfers), false));
-                cell.metrics.push_back(single("busy_rounds", Unit::ratio, mean(of.rounds), false));
-                cell.metrics.push_back(single("memory_bytes", Unit::ratio, static_cast<double>(of.memory), false));
+                for (Metric& figure : schedule_figures(of, of_tree)) cell.metrics.push_back(std::move(figure));
                 cell.notes = {{"segments", std::to_string(N)}};
                 printer.add(cell);
             }

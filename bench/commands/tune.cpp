@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +22,7 @@
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/message_time.hpp"
 #include "bench/ranks/start.hpp"
+#include "bench/results/figures.hpp"
 #include "bench/results/number.hpp"
 #include "bench/results/statistics.hpp"
 #include "collectives/reductions/reductions.hpp"
@@ -43,11 +42,10 @@ constexpr int kRanks = 2;
 constexpr std::uint64_t kShort = 8, kMebibyte = 1 << 20;
 /// The first ones are slower, and one takes only some 20 us.
 constexpr std::uint64_t kWindows = 200;
-constexpr int kSamples = 20, kBarriers = 500;
+constexpr int kSamples = 20;
+constexpr std::uint64_t kBarriers = 500;
 /// One sample is a median of several round trips, which are close together. What else the machine does shows between such samples.
 constexpr int kMessageSamples = 9;
-/// Nothing takes less than the unit of the file.
-constexpr double kLeast = 1;
 
 struct Words {
     StartWords start;
@@ -56,7 +54,7 @@ struct Words {
     output::Format format = output::Format::text;
 };
 
-/// Measures in a job, in nanoseconds under the names of the costs. Only the samples of rank 0 count.
+/// Measures in a job, in seconds under the names of the costs. Only the samples of rank 0 count.
 class Runner {
   public:
     Runner(Job& job, ProgressLine& progress) : job_(job), progress_(progress) { samples_.transport = transport_name(job_); }
@@ -89,38 +87,30 @@ class Runner {
         if (!pair) return;
         const auto times = [&](std::uint64_t bytes) {
             std::vector<double> found;
-            for (int sample = 0; sample < kMessageSamples; ++sample) found.push_back(static_cast<double>(message_time(pair, 0, 1, bytes)));
+            for (int sample = 0; sample < kMessageSamples; ++sample)
+                found.push_back(seconds_each(static_cast<double>(message_time(pair, 0, 1, bytes)), 1));
             return found;
         };
         step(path + " latency");
-        const std::vector<double> latencies = times(kShort);
-        const double latency = estimate(latencies).median;
-        samples(path, "latency") = latencies;
+        samples(path, "latency") = times(kShort);
         step(path + " 1Mi");
-        for (const double time : times(kMebibyte)) samples(path, "mebibyte").push_back(std::max(time - latency, kLeast));
+        samples(path, "mebibyte") = added_by_mebibyte(times(kMebibyte), samples(path, "latency"));
         step(path + " message rate");
-        for (const double seconds : message_gaps(job_, pair, kShort, kWindows)) samples(path, "gap").push_back(seconds * 1e9);
+        samples(path, "gap") = message_gaps(job_, pair, kShort, kWindows);
     }
 
     /// In a barrier of two ranks that share memory, each signals to the other one.
     void measure_signals(const Communicator& pair) {
         if (!pair) return;
         step("signals");
-        for (int sample = 0; sample < kSamples; ++sample) {
-            const Nanoseconds begin = monotonic_now();
-            for (int i = 0; i < kBarriers; ++i) pair.barrier();
-            samples("signal", "latency").push_back(static_cast<double>(monotonic_now() - begin) / kBarriers);
-        }
+        for (int sample = 0; sample < kSamples; ++sample)
+            samples("signal", "latency").push_back(seconds_of_each(monotonic_now, kBarriers, [&] { pair.barrier(); }));
     }
 
     void measure_copies() {
         std::vector<float> from(kMebibyte / sizeof(float), 1), into(from.size(), 0);
         const auto combiner = collectives::combiner_of(Reduction{.type = ElementType::float32, .element_bytes = sizeof(float)});
-        const auto time = [](auto what) {
-            const Nanoseconds begin = monotonic_now();
-            what();
-            return static_cast<double>(monotonic_now() - begin);
-        };
+        const auto time = [](auto what) { return seconds_of_each(monotonic_now, 1, what); };
         for (int sample = 0; sample < kSamples; ++sample) {
             samples("copy", "mebibyte").push_back(time([&] { std::memcpy(into.data(), from.data(), kMebibyte); }));
             samples("combine", "mebibyte").push_back(time([&] { combiner(into.data(), into.data(), from.data(), kMebibyte); }));
@@ -221,9 +211,8 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
             missing.push_back(cost.name);
             continue;
         }
-        const Estimate found = estimate(measured->second);
-        if (is_unsteady(found)) unsteady.push_back(cost.name);
-        now.*cost.member = static_cast<Nanoseconds>(std::max(std::round(found.median), kLeast));
+        if (is_unsteady(estimate(measured->second))) unsteady.push_back(cost.name);
+        now.*cost.member = cost_of(measured->second);
         const auto seconds = [](Nanoseconds time) { return output::Seconds{static_cast<double>(time) * 1e-9}; };
         const double change = static_cast<double>(now.*cost.member) / static_cast<double>(before.*cost.member);
         table.add({{"cost", cost.name},

@@ -1,16 +1,17 @@
 #include "bench/ranks/message_time.hpp"
 
+#include <cmath>
 #include <vector>
 
 #include "bench/ranks/clock.hpp"
-#include "bench/results/statistics.hpp"
+#include "bench/results/figures.hpp"
 
 namespace rollcall::bench {
 namespace {
 
 // The number of round trips in a sample of short messages, and the number of samples.
 constexpr std::uint64_t kShortMessage = 64 << 10;
-constexpr int kShortRoundTrips = 20;
+constexpr std::uint64_t kShortRoundTrips = 20;
 constexpr int kRoundTripSamples = 15;
 constexpr int kRoundTripWarmup = 3;
 constexpr Tag kRoundTripTag = 1;
@@ -40,13 +41,12 @@ int message_partner(const Communicator& world, int root, int in_first) {
 
 Nanoseconds message_time(const Communicator& world, int root, int partner, std::uint64_t bytes) {
     if (partner < 0) return 0;
-    const int round_trips = bytes <= kShortMessage ? kShortRoundTrips : 1;
+    const std::uint64_t round_trips = bytes <= kShortMessage ? kShortRoundTrips : 1;
     std::vector<std::byte> data(bytes);
     std::vector<double> samples;
     world.barrier();
     for (int sample = -kRoundTripWarmup; sample < kRoundTripSamples; ++sample) {
-        const Nanoseconds begin = monotonic_now();
-        for (int trip = 0; trip < round_trips; ++trip) {
+        const double seconds = seconds_of_direction(monotonic_now, round_trips, [&] {
             if (world.rank() == root) {
                 world.send(data.data(), bytes, partner, kRoundTripTag);
                 world.receive(data.data(), bytes, partner, kRoundTripTag);
@@ -54,10 +54,10 @@ Nanoseconds message_time(const Communicator& world, int root, int partner, std::
                 world.receive(data.data(), bytes, root, kRoundTripTag);
                 world.send(data.data(), bytes, root, kRoundTripTag);
             }
-        }
-        if (sample >= 0) samples.push_back(static_cast<double>(monotonic_now() - begin) / (2 * round_trips));
+        });
+        if (sample >= 0) samples.push_back(seconds);
     }
-    auto time = static_cast<Nanoseconds>(estimate(samples).median);
+    auto time = static_cast<Nanoseconds>(std::round(estimate(samples).median * 1e9));
     world.broadcast(time, root, {.algorithm = "linear", .segment_bytes = {}, .timeout = {}});
     return time;
 }

@@ -12,7 +12,6 @@
 
 #include "bench/cases/lists.hpp"
 #include "bench/results/after_error.hpp"
-#include "bench/results/statistics.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {
@@ -157,19 +156,6 @@ void refuse_other_than_peers(const std::vector<TransportChoice>& transports, boo
                                     transport.name));
 }
 
-std::vector<double> together(const Rounds& rounds) {
-    std::vector<double> all;
-    for (const auto& round : rounds) all.insert(all.end(), round.begin(), round.end());
-    return all;
-}
-
-std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator) {
-    std::vector<double> all;
-    for (std::size_t round = 0; round < std::min(numerator.size(), denominator.size()); ++round)
-        all.push_back(estimate(numerator[round]).median / estimate(denominator[round]).median);
-    return all;
-}
-
 Cell plain_cell(CellIdentity identity, std::span<const double> run_time) {
     Cell cell;
     cell.identity = std::move(identity);
@@ -182,11 +168,6 @@ Cell plain_cell(CellIdentity identity, std::span<const double> run_time) {
     return cell;
 }
 
-Metric undefined(std::string name, Unit unit) {
-    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-    return {std::move(name), unit, {kNone, kNone, kNone}};
-}
-
 void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds& ours, std::span<const PeerRounds> peers,
                       const std::vector<std::pair<std::string, std::string>>& notes) {
     Cell cell = plain_cell(std::move(identity), together(ours));
@@ -197,7 +178,7 @@ void add_beside_peers(CellPrinter& printer, CellIdentity identity, const Rounds&
         Rounds rounds = peer.rounds;
         keep_complete(rounds, ours.size());
         cell = plain_cell(peer.identity, together(rounds));
-        cell.metrics.push_back(metric("rollcall_ratio", Unit::ratio, ratios(ours, rounds)));
+        cell.metrics.push_back(rollcall_ratio(ours, rounds));
         cell.notes = notes;
         printer.add(cell);
     }

@@ -14,6 +14,7 @@
 
 #include "bench/ranks/start.hpp"
 #include "bench/results/cell.hpp"
+#include "bench/results/figures.hpp"
 #include "support/output.hpp"
 
 namespace rollcall::bench {
@@ -75,9 +76,6 @@ struct RoundBenchmark {
 /// the job, or prints them if no process waits for them.
 int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark);
 
-/// The samples of one competitor: one list for each round.
-using Rounds = std::vector<std::vector<double>>;
-
 /// Leaves out the rounds of one competitor after the first `complete` ones: there, another one has failed.
 template <class Round>
 void keep_complete(std::vector<Round>& rounds, std::size_t complete) {
@@ -86,16 +84,10 @@ void keep_complete(std::vector<Round>& rounds, std::size_t complete) {
 
 /// Returns the samples of this name.
 Rounds rounds_of(const std::vector<Samples>& measured, const std::string& name);
-/// Returns all samples of all rounds.
-std::vector<double> together(const Rounds& rounds);
-/// Returns, for each round, the median of the numerator divided by the median of the denominator.
-std::vector<double> ratios(const Rounds& numerator, const Rounds& denominator);
 
 /// Makes a cell like those of collectives. Its run_time is the measured time, and its other times are not defined. Where the identity has
 /// no iterations, each sample is one.
 Cell plain_cell(CellIdentity identity, std::span<const double> run_time);
-/// Makes a metric that is not defined for this cell.
-Metric undefined(std::string name, Unit unit);
 
 /// Another program that measured the same in each round.
 struct PeerRounds {

@@ -152,6 +152,12 @@ Metric metric(std::string name, Unit unit, std::span<const double> samples, bool
     return {std::move(name), unit, estimate(samples), in_table};
 }
 
+Metric constant(std::string name, Unit unit, double value, bool in_table) {
+    return {std::move(name), unit, {value, value, value}, in_table};
+}
+
+Metric undefined(std::string name, Unit unit) { return constant(std::move(name), unit, std::numeric_limits<double>::quiet_NaN()); }
+
 Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples) {
     std::vector<Metrics> calls;
     std::vector<double> largest_errors, rms_errors, message_times;

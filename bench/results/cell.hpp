@@ -87,6 +87,11 @@ Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<co
 /// Makes a metric from one number for each iteration. Used for benchmarks that measure no collective (pingpong, overlap, idle).
 Metric metric(std::string name, Unit unit, std::span<const double> samples, bool in_table = true);
 
+/// Makes a metric from one number, which has no interval.
+Metric constant(std::string name, Unit unit, double value, bool in_table = true);
+/// Makes a metric that is not defined for this cell.
+Metric undefined(std::string name, Unit unit);
+
 /// For each call, takes the median of
 /// predicted - arrived
 /// over those of its ranks that predicted; the metric is the median of these over the calls that have a prediction. It is not defined if no

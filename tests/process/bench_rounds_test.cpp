@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,7 @@ TEST_F(BenchCommand, OverlapWithoutLandingMemoryMeasuresWhatIsLeft) {
 }
 
 TEST_F(BenchCommand, TheLoopDrawsBars) {
+    if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "gnuplot is not installed";
     const auto picture = directory_ / "loop.svg";
     const Ended ended =
         run("bench loop --operation gather --bytes 4Ki --compute uniform:0..1ms --iterations 3 --rounds 1 --ranks 2"

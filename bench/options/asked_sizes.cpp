@@ -23,14 +23,13 @@ bool has_size_beyond(std::string_view sizes, std::uint64_t memory) {
 
 std::string size_beyond(std::span<const char* const> words, std::uint64_t memory) {
     if (words.empty() || std::string_view(words.front()) != "bench") return "";
-    for (std::size_t i = 1; i < words.size(); ++i)
-        for (const std::string_view option : {"--bytes", "--block", "--blocks"}) {
-            const std::string_view word = words[i];
-            if (word == option && i + 1 < words.size() && has_size_beyond(words[i + 1], memory))
-                return fmt::format("{} {}", word, words[i + 1]);
-            const bool is_joined = word.starts_with(option) && word.substr(option.size()).starts_with('=');
-            if (is_joined && has_size_beyond(word.substr(option.size() + 1), memory)) return std::string(word);
-        }
+    constexpr std::string_view option = "--bytes", joined = "--bytes=";
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const std::string_view word = words[i];
+        if (word == option && i + 1 < words.size() && has_size_beyond(words[i + 1], memory))
+            return fmt::format("{} {}", word, words[i + 1]);
+        if (word.starts_with(joined) && has_size_beyond(word.substr(joined.size()), memory)) return std::string(word);
+    }
     return "";
 }
 

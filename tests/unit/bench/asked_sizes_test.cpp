@@ -17,7 +17,7 @@ TEST(BenchAskedSizes, AreNamedIfNoMemoryHoldsThem) {
     EXPECT_EQ(beyond({"bench", "broadcast", "--bytes", "8Ti"}), "--bytes 8Ti");
     EXPECT_EQ(beyond({"bench", "broadcast", "--ranks", "2", "--bytes=8,8Ti"}), "--bytes=8,8Ti");
     EXPECT_EQ(beyond({"bench", "pingpong", "--bytes", "8..8Gi"}), "--bytes 8..8Gi");
-    EXPECT_EQ(beyond({"bench", "scatterv", "--block", "8", "--bytes", "2Gi"}), "--bytes 2Gi");
+    EXPECT_EQ(beyond({"bench", "scatterv", "--iterations", "8", "--bytes", "2Gi"}), "--bytes 2Gi");
 }
 TEST(BenchAskedSizes, AreNotBlamedForOtherNumbers) {
     EXPECT_EQ(beyond({"bench", "broadcast", "--bytes", "8", "--iterations", "1000000"}), "");

@@ -21,6 +21,7 @@
 #include "foundation/clock.hpp"
 #include "launcher/forwarder.hpp"
 #include "launcher/poller.hpp"
+#include "launcher/protocol.hpp"
 
 namespace rollcall::launcher {
 namespace {

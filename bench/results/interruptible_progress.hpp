@@ -11,8 +11,9 @@
 
 namespace rollcall::bench {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP end the work at the next update. Those that this process ignores remain ignored. A second
-/// signal ends the process at once, because an update may be far away. There may be one such object at a time.
+/// While it lives, SIGINT, SIGTERM and SIGHUP end the work at the next update. Those that this process ignores remain ignored. A
+/// signal that comes later than 0.2 s after it ends the process at once, because an update may be far away. There may be one such object at
+/// a time.
 class InterruptibleProgress {
   public:
     explicit InterruptibleProgress(std::size_t total);

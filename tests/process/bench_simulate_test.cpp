@@ -53,7 +53,7 @@ TEST_F(BenchCommand, ASignalKeepsTheSimulatedRowsThatAreComplete) {
     // complete.
     const std::string raw = (directory_ / "raw.csv").string();
     const std::string words =
-        "simulate broadcast --algorithm linear --landing on --decouple no --bytes 8 --ranks 2,1000000 --iterations 5000 --raw " + raw;
+        "simulate broadcast --algorithm linear --landing on --decouple no --bytes 8 --ranks 2,100000 --iterations 5000 --raw " + raw;
     for (const int signal : {SIGINT, SIGTERM}) {
         std::filesystem::remove(raw);
         const auto out = directory_ / "out", error = directory_ / "error";

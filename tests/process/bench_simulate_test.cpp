@@ -45,7 +45,9 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
 TEST_F(BenchCommand, SimulatedFiguresHaveThePapersIterations) {
     const Ended ended = run("simulate reduce --paper fig10 --ranks 3 --bytes 512Ki --delays 0 --scale 0.001 --format json");
     ASSERT_EQ(ended.code, 0) << ended.error;
-    for (const std::string& line : lines_of(ended.out)) EXPECT_EQ(Json::parse(line)["iterations"], 128) << line;
+    const Lines lines = lines_of(ended.out);
+    EXPECT_EQ(lines.size(), 5u) << ended.out;
+    for (const std::string& line : lines) EXPECT_EQ(Json::parse(line)["iterations"], 128) << line;
 }
 
 TEST_F(BenchCommand, ASignalKeepsTheSimulatedRowsThatAreComplete) {
@@ -84,6 +86,22 @@ TEST_F(BenchCommand, SimulatedGroupsAreThePapersOrGiven) {
     const std::string trees = run(tree + "--block 8 --trees linear --format json").out;
     EXPECT_EQ(lines_of(trees).size(), 1u);
     EXPECT_EQ(run(tree + "--bytes 8 --algorithm linear --format json").out, trees);
+}
+
+TEST_F(BenchCommand, SimulatedGroupsAreComparedWithTheBaseline) {
+    const Ended ended = run("simulate intergroup_allgather --settings 2 --ranks 16 --block 64Ki --format json");
+    ASSERT_EQ(ended.code, 0) << ended.error;
+    std::map<std::string, Json> rows;
+    for (const std::string& line : lines_of(ended.out)) rows[Json::parse(line)["algorithm"]] = Json::parse(line);
+    ASSERT_TRUE(rows.contains("root_gathering_sequential")) << ended.out;
+    ASSERT_TRUE(rows.contains("full_duplex")) << ended.out;
+    const double baseline = rows["root_gathering_sequential"]["time"].get<double>();
+    EXPECT_GT(baseline, rows["full_duplex"]["time"].get<double>());
+    for (const auto& [algorithm, row] : rows) {
+        const double time = row["time"].get<double>();
+        EXPECT_DOUBLE_EQ(row["improvement"].get<double>(), baseline / time) << algorithm;
+        EXPECT_DOUBLE_EQ(row["over_least"].get<double>(), time / row["bytes_of_first"].get<double>()) << algorithm;
+    }
 }
 
 // The simulator knows exactly what its messages cost. There `auto` takes the fastest algorithm, or one that takes little longer, wherever

@@ -83,6 +83,10 @@ Plan plan_of(const Words& words, OperationKind operation, int ranks) {
     plan.costs = runtime::costs_of(plan.model);
     plan.landing = parse_simulated_landing(words.landing.value_or(paper ? kLandingOfPapers : kLandingOn));
     plan.decouple = parse_decouple(words.decouple.value_or(paper ? "no" : kBothWays));
+    // The paper's numbers are of two algorithms, and a decoupled variant of one of them would be another.
+    if (plan.sweep.paper != nullptr && plan.decouple != std::vector{false})
+        throw Error(ErrorCode::invalid_argument,
+                    fmt::format("--decouple {} with the table {}; allowed: --decouple no", *words.decouple, *words.sweep.paper));
     if (!words.segments.empty()) {
         plan.segments = parse_count(words.segments, "--segments", 1, kMostSegments);
         if (plan.sweep.segment_bytes) throw Error(ErrorCode::invalid_argument, "--segments and --segment together; allowed: one of them");

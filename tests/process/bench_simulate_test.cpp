@@ -40,6 +40,9 @@ TEST_F(BenchCommand, PaperTablesAreComparedCellByCell) {
     EXPECT_EQ(cell["ranks"], 48);
     EXPECT_NEAR(cell["base_run_time"]["median"].get<double>(), 47 * (50e-6 + 174'760 * 8.547e-9), 1e-6);
     EXPECT_LE(cell["quotient"]["median"], 1.01);
+    // The base would be another algorithm.
+    for (const char* way : {"auto", "no,auto"})
+        expect_refused(std::string("simulate scatter --paper table3 --decouple ") + way, {"--decouple ", "allowed: --decouple no"});
 }
 
 TEST_F(BenchCommand, SimulatedFiguresHaveThePapersIterations) {

@@ -61,14 +61,6 @@ struct Plan {
     bool verbose = false;
 };
 
-std::vector<bool> parse_decouple(const std::string& text) {
-    const auto chosen = parse_names(text, "way to decouple", std::vector<Choice>{{.name = "no"}, {.name = "auto"}});
-    std::vector<bool> decouple;
-    for (const bool way : {false, true})  // in this order, because a row of `auto` is left out where it is the same as that of `no`
-        if (std::ranges::count(chosen, way ? "auto" : "no") > 0) decouple.push_back(way);
-    return decouple;
-}
-
 std::uint64_t calls_of(const Sweep& sweep) { return sweep.iterations.value_or(sweep.as_in_paper ? kPaperIterations : kDefaultIterations); }
 
 Plan plan_of(const Words& words, OperationKind operation, int ranks) {

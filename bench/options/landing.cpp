@@ -86,6 +86,14 @@ std::vector<SimulatedLanding> parse_simulated_landing(const std::string& text) {
     return all;
 }
 
+std::vector<bool> parse_decouple(const std::string& text) {
+    const auto chosen = parse_names(text, "way to decouple", std::vector<Choice>{{.name = "no"}, {.name = "auto"}});
+    std::vector<bool> decouple;
+    for (const bool way : {false, true})  // in this order, because a row of `auto` is left out where it is the same as that of `no`
+        if (std::ranges::count(chosen, way ? "auto" : "no") > 0) decouple.push_back(way);
+    return decouple;
+}
+
 std::vector<std::string> environment_of(const std::string& landing) {
     if (landing == landing_now()) return {};
     if (landing == kLandingOff) return {"ROLLCALL_LANDING_BYTES=0"};

@@ -1,5 +1,5 @@
 /// \file
-/// How much early data the ranks of a benchmark hold, as --landing describes it.
+/// How much early data the ranks of a benchmark hold, as --landing describes it, and whether their calls use it while they are away.
 #pragma once
 
 #include <cstdint>
@@ -37,5 +37,8 @@ struct SimulatedLanding {
 };
 /// Converts "on,off,eager:64Ki,1Mi". A size alone is a budget. Throws Error{invalid_argument} that lists what is allowed.
 std::vector<SimulatedLanding> parse_simulated_landing(const std::string& text);
+/// Converts "auto,no", the values of --decouple, to whether a rank's part in a call may begin before its caller and go on after it. `no`
+/// comes first. Throws Error{invalid_argument} that lists what is allowed.
+std::vector<bool> parse_decouple(const std::string& text);
 
 }  // namespace rollcall::bench

@@ -66,6 +66,8 @@ class Job final : private Station {
     void give_up_killing();
     void limit_flush();
     int finish_job();
+    /// The names of the other hosts whose ranks' output has not all come.
+    std::vector<std::string> hosts_still_writing() const;
     std::string who(int rank) const;
     bool anyone_to_report() const;
     bool has_first_here() const;

@@ -16,8 +16,16 @@ namespace {
 constexpr Timeout kLeastFlush = std::chrono::seconds(1);
 /// A process that SIGKILL has not ended after this time will not end. A process with much memory takes seconds.
 constexpr Timeout kLongestKill = std::chrono::seconds(10);
-/// One sentence names at most this many ranks.
+/// One sentence names at most this many ranks or hosts.
 constexpr std::size_t kMostNamed = 16;
+
+std::string first_of(std::vector<std::string> names) {
+    if (names.size() > kMostNamed) {
+        names.resize(kMostNamed);
+        names.emplace_back("...");
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
+}
 
 }  // namespace
 
@@ -25,22 +33,19 @@ void Job::not_all_joined() {
     join_until_ = kNever;
     const bool starting = stage_ == Stage::starting;
     std::vector<std::string> missing;
-    std::size_t count = 0;
-    const auto add = [&](const std::string& name) {
-        if (++count <= kMostNamed) missing.push_back(name);
-    };
     if (starting) {
         for (const auto& host : order_.hosts) {
-            if (unprepared_.contains(host.index)) add(host.name);
+            if (unprepared_.contains(host.index)) missing.push_back(host.name);
         }
     } else {
         for (const int rank : living_) {
-            if (!joined_.contains(rank)) add(fmt::format("{} on {}", rank, host_of_[static_cast<std::size_t>(rank)]->name));
+            if (!joined_.contains(rank)) missing.push_back(fmt::format("{} on {}", rank, host_of_[static_cast<std::size_t>(rank)]->name));
         }
     }
+    const std::size_t count = missing.size();
     if (count == 0) return;
     const std::string limit = exact_duration(options_.launch_timeout.count());
-    const std::string names = fmt::format("{}{}", fmt::join(missing, ", "), count > kMostNamed ? ", ..." : "");
+    const std::string names = first_of(std::move(missing));
     end(kExitTimeout,
         !starting    ? fmt::format("{} of {} ranks have not joined the job within {}: {}", count, order_.size, limit, names)
         : count == 1 ? fmt::format("host {} has not answered within {}", names, limit)
@@ -90,14 +95,20 @@ void Job::kill() {
 
 void Job::give_up_killing() {
     std::vector<std::string> names;
-    for (const int rank : living_) {
-        names.push_back(names.size() < kMostNamed ? who(rank) : "...");
-        if (names.size() > kMostNamed) break;
-    }
+    for (const int rank : living_) names.push_back(who(rank));
     say(fmt::format(
         "{} cannot be ended: SIGKILL does not end a process that belongs to another user, is held by a debugger, or hangs in the kernel",
-        fmt::join(names, ", ")));
+        first_of(std::move(names))));
     living_.clear();
+}
+
+std::vector<std::string> Job::hosts_still_writing() const {
+    std::vector<std::string> names;
+    for (auto host = order_.hosts.begin() + 1; host != order_.hosts.end(); ++host) {
+        const auto writes = [this](const HostOrder::Rank& rank) { return !output_.has_all_of(rank.rank); };
+        if (std::any_of(host->ranks.begin(), host->ranks.end(), writes)) names.push_back(host->name);
+    }
+    return names;
 }
 
 int Job::finish_job() {
@@ -109,16 +120,20 @@ int Job::finish_job() {
     finish(code_ != 0);
     // Agents may still send output, and this process passes it on. The agents end by themselves, or are lost when nothing is heard of them.
     while (!below_over() && monotonic_now() < flush_until_) tick();
+    auto missing = below_over() ? std::vector<std::string>() : hosts_still_writing();
     kill_shells();
     output_.end_fed();
     output_.finish();
     while (!output_.idle() && monotonic_now() < flush_until_) tick();
-    if (output_.idle()) {
-        output_.check_files();
-    } else if (code_ == 0 && ended_at_ <= monotonic_now()) {
+    const bool idle = output_.idle();
+    if (code_ == 0 && (!idle || !missing.empty()) && ended_at_ <= monotonic_now()) {
         code_ = kExitTimeout;
-        say(fmt::format("not all output was taken within the time limit of {}", exact_duration(options_.timeout.count())));
+        const std::string limit = exact_duration(options_.timeout.count());
+        say(!idle ? fmt::format("not all output was taken within the time limit of {}", limit)
+                  : fmt::format("the last output of host{} {} has not come within the time limit of {}", missing.size() > 1 ? "s" : "",
+                                first_of(std::move(missing)), limit));
     }
+    if (idle) output_.check_files();
     if (!output_.failure().empty()) {
         if (!failure_is_said_) say(output_.failure());
         if (code_ == 0) code_ = 1;

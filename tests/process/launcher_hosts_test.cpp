@@ -297,54 +297,6 @@ TEST(Hosts, ManyAgentsDoNotNeedAHigherLimitOfOpenFiles) {
     EXPECT_EQ(count(result.out, "32\n"), 16) << result.out;
 }
 
-/// All ranks have ended, and agents hold their output because it is not read. If agents are ended then, that output is lost.
-void lose_output_by(int signal) {
-    int ends[2];
-    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    Launched::Given given;
-    given.output = ends[1];
-    const std::string go = fmt::format("{}/rollcall-hosts-go-{}", testing::TempDir(), ::getpid());
-    // This much fits into an agent's window and a pipe, so that every rank can end. But the launcher does not take the rest, 56 KiB, from
-    // all of them.
-    Launched job(
-        on("h[0-31]", {"--fanout", "flat"},
-           shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; yes | head -c 320000", go))),
-        given);
-    ::close(ends[1]);
-    const auto with = [&](const std::string& words) {
-        std::vector<pid_t> found;
-        for (const pid_t process : job.left()) {
-            if (contents(fmt::format("/proc/{}/cmdline", process)) == words) found.push_back(process);
-        }
-        return found;
-    };
-    const std::string orphan(
-        "sleep\0"
-        "1000\0",
-        11);
-    ASSERT_TRUE(eventually([&] { return with(orphan).size() == 32; }));
-    std::ofstream(go) << "go";
-    // An agent ends the leftovers of its ranks when it is told to finish. That happens when all ranks have ended.
-    ASSERT_TRUE(eventually([&] { return with(orphan).empty(); }));
-    ::unlink(go.c_str());
-    const std::string agent = kCommand + '\0' + "agent" + '\0';
-    const auto agents = with(agent);
-    EXPECT_FALSE(agents.empty());
-    for (const pid_t one : agents) ::kill(one, signal);
-    EXPECT_TRUE(eventually([&] { return with(agent).empty(); }));
-    std::vector<char> chunk(1 << 20);
-    while (::read(ends[0], chunk.data(), chunk.size()) > 0) {
-    }
-    ::close(ends[0]);
-    const Result result = job.finish();
-    EXPECT_NE(result.code, 0);
-    EXPECT_TRUE(has(result.error, "the last output of its ranks is missing"));
-}
-
-TEST(Hosts, OutputThatIsLostWithItsHostIsNotASuccess) {
-    for (const int signal : {SIGKILL, SIGTERM}) lose_output_by(signal);
-}
-
 TEST(Hosts, ADirectoryIsTheSameEverywhere) {
     const auto base = std::filesystem::canonical(testing::TempDir()) / fmt::format("rollcall-hosts-directory-{}", ::getpid());
     std::filesystem::create_directory(base);

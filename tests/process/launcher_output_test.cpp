@@ -1,5 +1,8 @@
 /// \file
 /// Tests what `rollcall run` does when it cannot write the output of its ranks.
+#include <optional>
+#include <stdexcept>
+
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -80,6 +83,90 @@ TEST(LauncherOutput, ThatNobodyTakesDoesNotOutlastTheTimeLimit) {
     ::close(ends[0]);
     EXPECT_EQ(result.code, 124);
     EXPECT_TRUE(has(result.error, "within")) << result.error;
+}
+
+/// A job of which all ranks have ended, while agents hold the last of their output, because nobody reads it.
+class HeldOutput {
+  public:
+    explicit HeldOutput(Words options) {
+        if (::pipe2(ends_, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+        Launched::Given given;
+        given.output = ends_[1];
+        const std::string go = fmt::format("{}/rollcall-output-go-{}", testing::TempDir(), ::getpid());
+        options.insert(options.end(), {"--fanout", "flat"});
+        // This much fits into an agent's window and a pipe, so that every rank can end. But the launcher does not take the rest, 56 KiB,
+        // from all of them.
+        job_.emplace(on("h[0-31]", options,
+                        shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; "
+                                          "yes | head -c 320000",
+                                          go))),
+                     given);
+        ::close(ends_[1]);
+        const std::string orphan(
+            "sleep\0"
+            "1000\0",
+            11);
+        EXPECT_TRUE(eventually([&] { return with(orphan).size() == 32 || job_->left().empty(); }));
+        std::ofstream(go) << "go";
+        // An agent ends the leftovers of its ranks when it is told to finish. That happens when all ranks have ended.
+        EXPECT_TRUE(eventually([&] { return with(orphan).empty(); }));
+        ::unlink(go.c_str());
+    }
+    ~HeldOutput() { ::close(ends_[0]); }
+    HeldOutput(const HeldOutput&) = delete;
+    HeldOutput& operator=(const HeldOutput&) = delete;
+
+    std::vector<pid_t> agents() const { return with(kCommand + '\0' + "agent" + '\0'); }
+    void signal_agents(int signal) const {
+        for (const pid_t one : agents()) ::kill(one, signal);
+    }
+    /// Reads all that comes, and returns how the job has ended.
+    Result finish() {
+        std::vector<char> chunk(1 << 20);
+        while (::read(ends_[0], chunk.data(), chunk.size()) > 0) {
+        }
+        return job_->finish();
+    }
+
+  private:
+    std::vector<pid_t> with(const std::string& words) const {
+        std::vector<pid_t> found;
+        for (const pid_t process : job_->left()) {
+            if (contents(fmt::format("/proc/{}/cmdline", process)) == words) found.push_back(process);
+        }
+        return found;
+    }
+
+    int ends_[2] = {-1, -1};
+    std::optional<Launched> job_;
+};
+
+TEST(LauncherOutput, ThatIsLostWithItsHostIsNotASuccess) {
+    for (const int signal : {SIGKILL, SIGTERM}) {
+        HeldOutput held({});
+        EXPECT_FALSE(held.agents().empty());
+        held.signal_agents(signal);
+        EXPECT_TRUE(eventually([&] { return held.agents().empty(); }));
+        const Result result = held.finish();
+        EXPECT_NE(result.code, 0);
+        EXPECT_TRUE(has(result.error, "the last output of its ranks is missing"));
+    }
+}
+
+/// As over a link that is too slow. Agents that are stopped are not lost within the time of silence.
+TEST(LauncherOutput, ThatDoesNotComeWithinTheTimeLimitIsNotASuccess) {
+    Result result;
+    // On a busy machine the time limit may be over before the ranks have ended. That is another case.
+    for (const char* limit : {"3s", "6s", "12s"}) {
+        HeldOutput held({"--silence", "60s", "--grace", "0s", "--timeout", limit});
+        held.signal_agents(SIGSTOP);
+        result = held.finish();
+        held.signal_agents(SIGCONT);
+        if (!has(result.error, "the job has not ended within") && !has(result.error, "not all output was taken within")) break;
+    }
+    EXPECT_EQ(result.code, 124);
+    EXPECT_TRUE(has(result.error, "has not come within the time limit of ")) << result.error;
+    EXPECT_TRUE(has(result.error, "the last output of host")) << result.error;
 }
 
 /// A shell's ulimit -f. The ranks write to a pipe, so it is the launcher that reaches the limit.

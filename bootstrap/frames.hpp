@@ -33,7 +33,8 @@
 namespace rollcall::bootstrap {
 
 inline constexpr std::uint16_t kFrameMagic = 0x4352;  ///< "RC": shows at the first frame whether a stream is Rollcall's.
-inline constexpr std::uint32_t kProtocolVersion = 1;
+/// Each change of a frame between launcher and rank needs a new version. For `notice`, kAgentProtocol needs one, too.
+inline constexpr std::uint32_t kProtocolVersion = 2;
 inline constexpr std::size_t kHeaderBytes = 8;
 /// The maximal size of the blob of one rank. Addresses take hundreds of bytes. A MiB has room for many devices, but
 /// cannot fill memory.

@@ -182,6 +182,27 @@ TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
     EXPECT_TRUE(contains(error_of([&] { decode_welcome(std::span(other).subspan(kHeaderBytes)); }).what(), "version 99"));
 }
 
+/// The version of the welcome stands for all frames of the protocol. A change of one of them that a program of before would not understand
+/// needs a new version: then change both here.
+TEST(Frames, OfTheStarterHaveTheLayoutOfTheirVersion) {
+    EXPECT_EQ(kProtocolVersion, 2u);
+    Notice notice;
+    notice.rank = 3;
+    notice.ended_by = 5;
+    notice.how = "why";
+    EXPECT_EQ(encode_notice(notice), FrameWriter(FrameType::notice).i32(3).i32(5).text("why").finish());
+    Place place;
+    place.rank = 3;
+    place.size = 8;
+    place.local_rank = 1;
+    place.local_size = 4;
+    place.hosts = 2;
+    place.job = "job";
+    place.host = "h";
+    EXPECT_EQ(encode_welcome(place),
+              FrameWriter(FrameType::welcome).u32(kProtocolVersion).i32(3).i32(8).i32(1).i32(4).i32(2).text("job").text("h").finish());
+}
+
 TEST(Outbox, SendsWhatTheSocketTakesAndTheRestLater) {
     int ends[2];
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

@@ -48,7 +48,14 @@ void add_shortage(const TransportOptions& options, const Error& failure, const S
     const std::uint64_t each = shared_memory_need(options);
     const std::uint64_t need = each * static_cast<std::uint64_t>(options.local_size);
     if (place.available >= need) return;
-    throw Error(failure.code(), fmt::format("{}. {}", shortage_of(place, options, need, in_words(each), kInstead), failure.what()));
+    if (place.available < each)
+        throw Error(failure.code(), fmt::format("{}. {}", shortage_of(place, options, need, in_words(each), kInstead), failure.what()));
+    // What is missing may be what other ranks of this job have taken. But a rank that failed may also have given back what it had.
+    throw Error(
+        failure.code(),
+        fmt::format("{}. The reason may be that {} was too full: {:.1f} MiB are free there now, and the {} ranks on this host need {:.1f} "
+                    "MiB together ({})",
+                    failure.what(), place.path, in_mebibytes(place.available), options.local_size, in_mebibytes(need), in_words(each)));
 }
 
 }  // namespace rollcall::transport::ucx

@@ -22,8 +22,9 @@ void check_shared_memory(const TransportOptions& options);
 /// The same check for this place.
 void check_shared_memory(const TransportOptions& options, const SharedMemoryPlace& place);
 
-/// For a failure of UCX: if less memory is free than the ranks of this host need, throws the failure again, with that in front. All ranks
-/// may find enough for themselves before one of them takes it, so the check before does not find every shortage.
+/// For a failure of UCX: if less memory is free than this rank needs, throws the failure again, with that in front. All ranks may find
+/// enough for themselves before one of them takes it, so the check before does not find every shortage. If there is enough for this rank,
+/// but not for all ranks of this host, adds to the failure that this may be its reason.
 void add_shortage(const TransportOptions& options, const Error& failure);
 
 /// The same for this place.

@@ -121,8 +121,9 @@ Found look_in_environment() {
     return {};
 }
 
-/// Variables of a rendezvous directory without the directory. Without another starter, a job of one process would be made in each of the
-/// processes, and all of them would be rank 0. Returns nullptr if none is set, or if they describe a single process.
+/// Variables of a rendezvous directory without the directory. Without a starter of several processes, a job of one process would be made in
+/// each of the processes, and all of them would be rank 0. A starter of one process may have started the script that starts the processes.
+/// Returns nullptr if none is set, or if they describe a single process.
 const char* place_without_directory() {
     const char* const size = std::getenv(kDirectorySizeVariable);
     if (is_set(kDirectoryVariable) || (size != nullptr && std::string_view(size) == "1")) return nullptr;
@@ -157,11 +158,10 @@ std::string mark_of_this_process() {
 
 Evidence evident_starter() {
     const auto [starter, told] = look_in_environment();
-    if (told == Told::nothing) {
+    if (told != Told::many) {
         if (const char* const variable = place_without_directory()) return {"a rendezvous directory", variable, false, false};
-        return {"alone", "", true, true};
+        return {"alone", starter != nullptr ? starter->variable : "", true, true};
     }
-    if (told == Told::one) return {"alone", starter->variable, true, true};
     return {starter->name, starter->variable, starter->join != nullptr, false};
 }
 
@@ -180,14 +180,14 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
                     "link the program and all its plugins to one shared library (librollcall.so)");
     }
     const auto [starter, told] = look_in_environment();
-    if (told == Told::nothing) {
+    if (told != Told::many) {
         if (const char* const variable = place_without_directory()) {
             throw Error(ErrorCode::bootstrap, fmt::format("{0} is set, but {1} is not: set {1} to a directory that all ranks see, or unset "
                                                           "{0} to run alone",
                                                           variable, kDirectoryVariable));
         }
-        return std::make_unique<Alone>();
     }
+    if (told == Told::nothing) return std::make_unique<Alone>();
     std::unique_ptr<Bootstrap> bootstrap;
     if (told == Told::many) {
         if (!starter->join) {

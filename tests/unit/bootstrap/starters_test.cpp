@@ -165,8 +165,18 @@ TEST_F(Starters, OneTaskIsAlone) {
 }
 
 TEST_F(Starters, APlaceWithoutItsDirectoryIsRefused) {
-    for (const Environment& environment : {Environment{{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}}, Environment{{"ROLLCALL_RANK", "0"}},
-                                           Environment{{"ROLLCALL_SIZE", "2"}}}) {
+    const Environment place = {{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}};
+    const std::vector<Environment> cases = {
+        place,
+        {{"ROLLCALL_RANK", "0"}},
+        {{"ROLLCALL_SIZE", "2"}},
+        // A starter of one process has started the script that starts the ranks.
+        join(place, {{"OMPI_COMM_WORLD_SIZE", "1"}, {"OMPI_COMM_WORLD_RANK", "0"}}),
+        join(place, {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}),
+        join(place, {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}),
+        join(place, join(kTorchrun, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})),
+    };
+    for (const Environment& environment : cases) {
         set(environment);
         EXPECT_FALSE(evident_starter().alone);
         EXPECT_FALSE(evident_starter().supported);
@@ -178,8 +188,11 @@ TEST_F(Starters, APlaceWithoutItsDirectoryIsRefused) {
             EXPECT_NE(std::string(error.what()).find("but ROLLCALL_RENDEZVOUS is not"), std::string::npos) << error.what();
         }
     }
-    set({{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "1"}});
-    EXPECT_TRUE(evident_starter().alone);
+    const Environment one = {{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "1"}};
+    for (const Environment& environment : {one, join(one, {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}})}) {
+        set(environment);
+        EXPECT_TRUE(evident_starter().alone);
+    }
     // Another starter has started the process.
     set(join(kTask, {{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}}));
     EXPECT_EQ(evident_starter().starter, "srun (Slurm)");

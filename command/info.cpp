@@ -13,6 +13,7 @@
 
 #include "bench/cases/lists.hpp"
 #include "bootstrap/bootstrap.hpp"
+#include "bootstrap/starters/directory.hpp"
 #include "collectives/catalogue.hpp"
 #include "command/algorithms.hpp"
 #include "command/explain.hpp"
@@ -76,6 +77,8 @@ Section host_section(const runtime::Topology& topology) {
         if (start.variable.empty()) return "no launcher is evident: a program would be a job of one process";
         if (start.alone)
             return fmt::format("{} is set by a launcher of one process: a program would be a job of one process", start.variable);
+        if (start.variable == bootstrap::kDirectoryRankVariable || start.variable == bootstrap::kDirectorySizeVariable)
+            return fmt::format("{} is set, but {} is not: a program would fail", start.variable, bootstrap::kDirectoryVariable);
         return fmt::format("{} is set{}", start.variable, start.supported ? "" : ", which is not supported");
     };
     add("started by", start.starter, evidence());

@@ -183,6 +183,15 @@ TEST_F(Info, TheListOfAlgorithmsFitsTheScreen) {
     EXPECT_NE(ended.out.find("\nintergroup_allgather  "), std::string::npos) << ended.out;
 }
 
+TEST_F(Info, SaysThatTheDirectoryOfARankIsMissing) {
+    for (const std::string variable : {"ROLLCALL_RANK", "ROLLCALL_SIZE"}) {
+        const Json row = find(rows(variable + "=3", "host"), "started by");
+        EXPECT_EQ(row["value"], "a rendezvous directory");
+        EXPECT_EQ(note_of(row), variable + " is set, but ROLLCALL_RENDEZVOUS is not: a program would fail");
+    }
+    EXPECT_EQ(note_of(find(rows("PMI_RANK=0", "host"), "started by")), "PMI_RANK is set, which is not supported");
+}
+
 TEST_F(Info, ExplainsWhatCallsTake) {
     const std::string words = "info --explain allreduce --bytes 8,1Mi --ranks 4,64 --format csv";
     const Ended usual = run(words), without = run(words, "ROLLCALL_NODE_MEMORY=no");

@@ -185,7 +185,7 @@ Section setting_section(const SettingsHere& here, Format format) {
     const auto add_trouble = [&](const SettingTrouble& trouble) {
         section.rows.push_back({{"name", printable(trouble.variable)},
                                 {"value", printable(trouble.value)},
-                                {"source", "environment"},
+                                {"source", trouble.is_set ? "environment" : "default"},
                                 {"note", (trouble.wrong ? "WRONG: " : "") + trouble.sentence}});
     };
     auto others = here.troubles;  // of variables that are no settings

@@ -11,7 +11,7 @@ namespace rollcall::command {
 
 void SettingsHere::add_wrong(const std::string& variable, const std::string& sentence) {
     const char* const value = std::getenv(variable.c_str());
-    troubles.push_back({.variable = variable, .value = value != nullptr ? value : "", .sentence = sentence});
+    troubles.push_back({.variable = variable, .value = value != nullptr ? value : "", .sentence = sentence, .is_set = value != nullptr});
     ::unsetenv(variable.c_str());
 }
 

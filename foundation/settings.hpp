@@ -28,6 +28,7 @@ struct SettingTrouble {
     std::string variable, value;
     std::string sentence;  ///< What is the matter with it.
     bool wrong = true;     ///< false: it is only ignored.
+    bool is_set = true;    ///< false: the trouble is with what its default stands for.
 };
 
 /// The settings of one process. The defaults are the values below. The comment beside each member names the variable that sets it.

@@ -183,6 +183,25 @@ TEST_F(Info, TheListOfAlgorithmsFitsTheScreen) {
     EXPECT_NE(ended.out.find("\nintergroup_allgather  "), std::string::npos) << ended.out;
 }
 
+TEST_F(Info, DoesNotTakeTheFileOfCostsForAVariable) {
+    const auto home = directory_ / "home", costs = home / ".config" / "rollcall" / "costs";
+    std::filesystem::create_directories(costs.parent_path());
+    std::ofstream(costs) << "garbage\n";
+    const auto row = [&](const std::string& more) {
+        const Ended ended = run("info --format json", "env -u ROLLCALL_COSTS -u XDG_CONFIG_HOME HOME=" + home.string() + more);
+        EXPECT_EQ(ended.code, 2) << ended.error;
+        for (const std::string& line : lines_of(ended.out))
+            if (const Json one = Json::parse(line); one["name"] == "ROLLCALL_COSTS") return one;
+        return Json();
+    };
+    const Json usual = row("");
+    EXPECT_EQ(note_of(usual).find("WRONG: " + costs.string() + ":1: "), 0u) << usual;
+    EXPECT_EQ(usual["source"], "default") << usual;
+    const Json named = row(" ROLLCALL_COSTS=" + costs.string());
+    EXPECT_EQ(named["source"], "environment") << named;
+    EXPECT_EQ(named["value"], costs.string()) << named;
+}
+
 TEST_F(Info, SaysThatTheDirectoryOfARankIsMissing) {
     for (const std::string variable : {"ROLLCALL_RANK", "ROLLCALL_SIZE"}) {
         const Json row = find(rows(variable + "=3", "host"), "started by");

@@ -80,7 +80,6 @@ void add_program_options(usage::Command& app, ProgramWords& words) {
 
 int parse_ranks(const std::string& text, const std::string& program) {
     if (text.empty()) refuse(fmt::format("-n N is missing for '{}': say how many processes run it, 1 to {}", program, kMostRanks));
-    if (text == "p") refuse("-np is how other launchers spell it; allowed here: -n N");
     const auto ranks = number_of_text<int>(text);
     if (!ranks || *ranks < 1 || *ranks > kMostRanks) refuse(fmt::format("-n takes a number from 1 to {}, not '{}'", kMostRanks, text));
     return *ranks;
@@ -99,15 +98,18 @@ Timeout parse_time(const char* option, const std::string& text, bool zero_allowe
     return Timeout(time);
 }
 
-/// `command` is where the option would have to be.
-[[noreturn]] void refuse_option(const usage::Command& command, const std::string& word) {
-    const std::string name = word.substr(0, word.find('='));
+/// Refuses an option of another launcher that has another name here. `command` is where the option would have to be.
+void refuse_spelling(const usage::Command& command, const std::string& name) {
     const Spelling* const spelling = spelling_elsewhere(name);
     const std::string ours(spelling != nullptr ? std::string(spelling->ours) : "-" + name);  // -hostfile
     if (command.has_option(ours)) {
         const std::string value(spelling != nullptr ? spelling->value : "");
         refuse(fmt::format("{} is how other launchers spell it; allowed here: {}{}{}", quote(name), ours, value.empty() ? "" : " ", value));
     }
+}
+
+[[noreturn]] void refuse_option(const usage::Command& command, const std::string& word) {
+    refuse_spelling(command, word.substr(0, word.find('=')));
     refuse(fmt::format("unknown option {}{}; allowed: -n N, --env K=V, and before the first program those that `rollcall run --help` lists",
                        quote(word), command.hint(word)));
 }
@@ -121,6 +123,7 @@ Application application(const usage::Command& command, const ProgramWords& words
     }
     if (rest.empty()) refuse("a program is missing; allowed: rollcall run -n N [options] program [arguments] [: -n M program2 ...]");
     Application result;
+    if (!words.ranks.empty()) refuse_spelling(command, "-n" + words.ranks);  // -np, whose rest is taken for the value of -n
     result.ranks = words.ranks.empty() && ranks_if_not_said ? *ranks_if_not_said : parse_ranks(words.ranks, rest.front());
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');

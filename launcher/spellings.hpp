@@ -15,10 +15,11 @@ struct Spelling {
     std::string_view value;  ///< and a value that it may have.
 };
 
+/// `-c` is not among them: it is the number of processes for Open MPI, but that of the processors of each process for srun.
 inline constexpr std::array kSpellings = {
+    Spelling{"-np", "-n", "N"},
     Spelling{"--np", "-n", "N"},
     Spelling{"--ntasks", "-n", "N"},
-    Spelling{"-c", "-n", "N"},
     Spelling{"-H", "--hosts", "A:4,B:4"},
     Spelling{"-host", "--hosts", "A:4,B:4"},
     Spelling{"--host", "--hosts", "A:4,B:4"},

@@ -55,6 +55,19 @@ TEST(Launcher, AMisspeltOptionIsRefusedWithTheOneThatWasMeant) {
     EXPECT_TRUE(has(result.error, "unknown option '--bind-too' (did you mean --bind-to?); allowed: -n N")) << result.error;
 }
 
+TEST(Launcher, AnOptionOfAnotherLauncherIsRefusedWithOurs) {
+    // -n would take the rest of these words as its value.
+    for (const auto& [theirs, ours] : {std::pair("-np", "-n N"), std::pair("-npernode", "--per-node N")}) {
+        const Result result = run({"--hosts", "a:2", theirs, "2", "true"});
+        EXPECT_EQ(result.code, 2);
+        EXPECT_EQ(result.error, fmt::format("rollcall: run: '{}' is how other launchers spell it; allowed here: {}\n", theirs, ours));
+    }
+    // Open MPI takes it for the number of processes, and srun for the processors of each of them.
+    const Result result = run({"-c", "4", "true"});
+    EXPECT_EQ(result.code, 2);
+    EXPECT_FALSE(has(result.error, "allowed here: -n N")) << result.error;
+}
+
 TEST(Launcher, AVariableIsPassedOnByItsName) {
     ::setenv("ROLLCALL_TEST_NAMED", "of a = value", 1);
     EXPECT_EQ(run({"-n", "1", "--env", "ROLLCALL_TEST_NAMED", "sh", "-c", "echo $ROLLCALL_TEST_NAMED"}).out, "of a = value\n");

@@ -75,9 +75,10 @@ rollcall_status take(rollcall_queue* queue, int* got, rollcall_completion* compl
     });
 }
 
-/// The common part of test() and wait_for(). `ask` returns what a request received, or nothing while the request goes on.
-template <class Ask>
-rollcall_status look(rollcall_request** request, int* done, std::uint64_t* received, Ask&& ask) noexcept {
+/// The common part of test() and wait_for(). `check` refuses a wrong call. `ask` returns what a request received, or nothing while the
+/// request goes on.
+template <class Check, class Ask>
+rollcall_status look(rollcall_request** request, int* done, std::uint64_t* received, Check&& check, Ask&& ask) noexcept {
     return guarded([&] {
         auto& place = checked(request, "the place of the request");
         int& is_done = checked(done, "done");
@@ -88,6 +89,7 @@ rollcall_status look(rollcall_request** request, int* done, std::uint64_t* recei
         };
         std::optional<Received> got = Received{};
         try {
+            check();
             if (place) got = ask(place->handle);
         } catch (...) {
             settle();
@@ -145,12 +147,14 @@ rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint6
 
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received) {
     std::optional<Timeout> limit;
-    if (const rollcall_status status = guarded([&] { limit = deadline(timeout); }); status != ROLLCALL_OK) return status;  // also of a request that has ended
-    return look(request, done, received, [&](Request& handle) { return limit ? handle.wait_for(*limit) : std::optional(handle.wait()); });
+    const auto check = [&] { limit = deadline(timeout); };  // also if the request has ended
+    return look(request, done, received, check,
+                [&](Request& handle) { return limit ? handle.wait_for(*limit) : std::optional(handle.wait()); });
 }
 
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received) {
-    return look(request, done, received, [](Request& handle) { return handle.test(); });
+    return look(
+        request, done, received, [] {}, [](Request& handle) { return handle.test(); });
 }
 
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled) {

@@ -68,6 +68,9 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(!done && both[0]);
     done = 7;
     CHECK(rollcall_wait_for(&both[0], -5, &done, NULL) == ROLLCALL_INVALID_ARGUMENT && both[0] && done == 0);
+    rollcall_request *none = NULL;
+    CHECK(rollcall_wait_for(&none, -5, &done, NULL) == ROLLCALL_INVALID_ARGUMENT && done == 1);
+    done = 0;
     int cancelled = 0;
     OK(rollcall_cancel(&both[0], &cancelled));
     CHECK(cancelled == 1 && !both[0]);

@@ -176,9 +176,9 @@ inline constexpr Rule kReduceRules[] = {
     {8192, 8, named(kReduceAlgorithms, "linear"),
      "a short message travels with its header, so its sender is done at once, and no rank waits for a rank that forwards"},
     {2048, 16, named(kReduceAlgorithms, "linear"),
-     "a rank is done at once, and waits for none that forwards; that such short messages enter the root one by one takes less time than "
-     "the "
-     "steps of a tree"},
+     "several ranks a node: a rank is done at once, and waits for none that forwards; that such short messages enter the root one by one "
+     "takes less time than the steps of a tree",
+     Condition::several_nodes},
     {kShortBroadcast,
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),

@@ -2,6 +2,9 @@
 /// The kill matrix. Any part of a job over hosts is killed, told to end or stopped. Nothing of the job may be left anywhere, and the exit
 /// code must be that of the first failure. There are three hosts (agents behind a remote shell that stays) with two ranks each. Every rank
 /// has a grandchild in a session of its own. Each test prints what it saw and how long that took.
+#include <chrono>
+#include <thread>
+
 #include "tests/process/launched.hpp"
 
 namespace {
@@ -88,7 +91,9 @@ class Victims {
     void strike() {
         begin_ = Clock::now();
         if (cell_.signal == kNoSignal) return;
-        victim_ = find();
+        // While the machine is busy, /proc may not have what find() looks for yet.
+        for (const auto until = begin_ + std::chrono::seconds(10); (victim_ = find()) <= 1 && Clock::now() < until;)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
         ASSERT_GT(victim_, 1) << name(cell_.victim);
         begin_ = Clock::now();
         ::kill(victim_, cell_.signal);

@@ -146,7 +146,7 @@ rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint6
 }
 
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received) {
-    std::optional<Timeout> limit;
+    std::optional<rollcall::Timeout> limit;
     const auto check = [&] { limit = deadline(timeout); };  // also if the request has ended
     return look(request, done, received, check,
                 [&](Request& handle) { return limit ? handle.wait_for(*limit) : std::optional(handle.wait()); });

@@ -31,6 +31,24 @@ runtime::Nodes nodes_of(const Operation& op, int count, Member member) {
     return some;
 }
 
+/// The rank that collects the blocks of a rank's node for a root, and how many blocks it passes on: none on the root's own node.
+struct Collected {
+    int leader;
+    std::uint64_t blocks;
+};
+Collected collected_on_node(int root, int rank, const runtime::Group& group) {
+    const runtime::Nodes* const nodes = group.nodes.get();
+    if (!nodes || root < 0) return {rank, 0};
+    const auto node_of = [&](int which) { return nodes->of[static_cast<std::size_t>(which)]; };
+    if (node_of(rank) == node_of(root)) return {root, 0};
+    // Between two groups, those of the root's group that are on the node have no part.
+    const auto has_block = [&](int which) { return group.first_group == 0 || (which < group.first_group) != (root < group.first_group); };
+    const std::vector<int>& here = nodes->members[static_cast<std::size_t>(node_of(rank))];
+    const auto first = std::find_if(here.begin(), here.end(), has_block);
+    if (first == here.end()) return {rank, 0};
+    return {*first, static_cast<std::uint64_t>(std::count_if(first, here.end(), has_block))};
+}
+
 }  // namespace
 
 Levels::Levels(const Operation& op) : rank_(op.rank()), nodes_(op.is_among_some() ? nullptr : op.nodes()) {
@@ -75,27 +93,12 @@ std::vector<int> Levels::leaders(int root) const {
 }
 
 std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Group& group) {
-    const runtime::Nodes* const nodes = group.nodes.get();
-    if (!nodes || root < 0) return 0;
-    const auto node_of = [&](int which) { return nodes->of[static_cast<std::size_t>(which)]; };
-    if (node_of(rank) == node_of(root)) return 0;
-    // Between two groups, those of the root's group that are on the node have no part.
-    const auto has_block = [&](int which) { return group.first_group == 0 || (which < group.first_group) != (root < group.first_group); };
-    const std::vector<int>& here = nodes->members[static_cast<std::size_t>(node_of(rank))];
-    const auto first = std::find_if(here.begin(), here.end(), has_block);
-    const auto count = std::count_if(here.begin(), here.end(), has_block);
-    return count > 1 && *first == rank ? bytes * static_cast<std::uint64_t>(count) : 0;
+    const auto [leader, blocks] = collected_on_node(root, rank, group);
+    return blocks > 1 && leader == rank ? bytes * blocks : 0;
 }
 
 bool has_another_leader(std::uint64_t, int root, int rank, const runtime::Group& group) {
-    const runtime::Nodes* const nodes = group.nodes.get();
-    if (!nodes || rank == root) return false;
-    const auto node_of = [&](int which) { return nodes->of[static_cast<std::size_t>(which)]; };
-    if (node_of(rank) == node_of(root)) return true;
-    // Between two groups, those of the root's group that are on the node have no part.
-    const auto has_block = [&](int which) { return group.first_group == 0 || (which < group.first_group) != (root < group.first_group); };
-    const std::vector<int>& here = nodes->members[static_cast<std::size_t>(node_of(rank))];
-    return *std::find_if(here.begin(), here.end(), has_block) != rank;
+    return rank != root && collected_on_node(root, rank, group).leader != rank;
 }
 
 runtime::Algorithm between_nodes(OperationKind kind, const Operation& op, std::uint64_t bytes, int ranks) {

@@ -155,7 +155,7 @@ TEST(Frames, LongTextsAreCut) {
     EXPECT_EQ(decode_notice(std::span(frame).subspan(kHeaderBytes)).how, std::string(kLongestText, 'a'));
 }
 
-TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
+Place a_place() {
     Place place;
     place.rank = 3;
     place.size = 8;
@@ -164,6 +164,11 @@ TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
     place.hosts = 2;
     place.job = "job";
     place.host = "h";
+    return place;
+}
+
+TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
+    Place place = a_place();
     const Blob good = encode_welcome(place);
     const Place read = decode_welcome(std::span(good).subspan(kHeaderBytes));
     EXPECT_EQ(read.rank, 3);
@@ -191,14 +196,7 @@ TEST(Frames, OfTheStarterHaveTheLayoutOfTheirVersion) {
     notice.ended_by = 5;
     notice.how = "why";
     EXPECT_EQ(encode_notice(notice), FrameWriter(FrameType::notice).i32(3).i32(5).text("why").finish());
-    Place place;
-    place.rank = 3;
-    place.size = 8;
-    place.local_rank = 1;
-    place.local_size = 4;
-    place.hosts = 2;
-    place.job = "job";
-    place.host = "h";
+    const Place place = a_place();
     EXPECT_EQ(encode_welcome(place),
               FrameWriter(FrameType::welcome).u32(kProtocolVersion).i32(3).i32(8).i32(1).i32(4).i32(2).text("job").text("h").finish());
 }

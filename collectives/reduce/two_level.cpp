@@ -65,7 +65,8 @@ Task reduce_two_level(Operation& op) {
     const auto kept = rank == root ? transport::Bytes{} : arguments.data;
     const Scratch scratch(rank == root || kept.size >= size ? 0 : size, contribution);
     const auto own = rank == root ? lanes.part(arguments.data, 0) : kept.size >= size ? runtime::slice(kept, 0, size) : scratch.bytes();
-    const auto spare = kept.size >= size ? runtime::slice(kept, size, kept.size - size) : transport::Bytes{};
+    // As long as a share: what is combined there is sent as it is. (Shares differ by an element, so the memory may be a little longer.)
+    const auto spare = kept.size >= 2 * size ? runtime::slice(kept, size, size) : transport::Bytes{};
     const LaneEnds ends{node_of_root, of_root, place, own, spare};
     co_await reduce_to_node(op, levels, lanes, ends);
     if (place >= lanes.count() || !is_at_root) co_return;

@@ -14,6 +14,9 @@ std::string boot_identity();
 /// does not provide it.
 std::uint64_t namespace_number(const char* kind);
 
+/// The numbers of the namespaces in which the kernel starts its first process.
+inline constexpr std::uint64_t kFirstUserNamespace = 0xEFFFFFFD, kFirstProcessNamespace = 0xEFFFFFFC;
+
 /// Identifies the boot of the kernel, the host name, the PID namespace, the user namespace and the effective user of this process.
 /// Processes with the same number can find each other in /proc. Emulated hosts that share one kernel get different numbers, because data
 /// between them must take the network that they emulate. 0 if the system does not provide the information.

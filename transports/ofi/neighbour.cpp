@@ -26,15 +26,6 @@ std::uint64_t slots_at(std::uint64_t board_bytes) { return (kBoardAt + board_byt
 std::uint64_t length_of(std::uint64_t board_bytes) { return slots_at(board_bytes) + kSlots * sizeof(Slot); }
 Slot* slots_in(std::byte* memory, std::uint64_t board_bytes) { return reinterpret_cast<Slot*>(memory + slots_at(board_bytes)); }
 
-// Identifies the node of this process and its /dev/shm, where libfabric keeps its shared memory.
-std::uint64_t domain() {
-    const std::uint64_t node = node_identity();
-    struct stat shared {};
-    if (node == 0 || ::stat("/dev/shm", &shared) != 0 || ::prctl(PR_GET_DUMPABLE) != 1) return 0;
-    const std::array all = {node, std::uint64_t{shared.st_dev}};
-    return hash_of(std::as_bytes(std::span(all))) | 1;
-}
-
 std::string path_of(std::int32_t process, std::int32_t file) { return fmt::format("/proc/{}/fd/{}", process, file); }
 
 std::byte* map(int file, std::uint64_t length) noexcept {
@@ -45,6 +36,16 @@ std::byte* map(int file, std::uint64_t length) noexcept {
 std::atomic_ref<std::uint32_t> sleeps(std::byte* memory) { return std::atomic_ref(*reinterpret_cast<std::uint32_t*>(memory)); }
 
 }  // namespace
+
+std::uint64_t domain() {
+    const std::uint64_t node = node_identity();
+    struct stat shared {};
+    if (node == 0 || ::stat("/dev/shm", &shared) != 0 || ::prctl(PR_GET_DUMPABLE) != 1) return 0;
+    const std::array all = {node, std::uint64_t{shared.st_dev}};
+    return hash_of(std::as_bytes(std::span(all))) | 1;
+}
+
+bool may_be_apart() { return namespace_number("user") != kFirstUserNamespace || namespace_number("pid") != kFirstProcessNamespace; }
 
 Home::Home(std::uint64_t board_bytes) {
     check_length_of_file(length_of(board_bytes), "the memory of the arrivals board");

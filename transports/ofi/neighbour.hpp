@@ -14,6 +14,14 @@
 
 namespace rollcall::transport::ofi {
 
+/// Identifies the node of this process and its /dev/shm, where libfabric keeps its shared memory. 0: other processes may not look into this
+/// one, for example because it is not dumpable.
+std::uint64_t domain();
+
+/// Whether other processes of this host may be in other user or PID namespaces, where they share no memory with this one. All ranks of a
+/// container may be in its namespaces: their domains show that, when they have met.
+bool may_be_apart();
+
 /// What other processes need in order to reach this one.
 struct Door {
     std::uint64_t domain = 0;  ///< Equal for processes that can reach each other; 0: no process can reach this one.

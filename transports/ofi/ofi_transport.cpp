@@ -19,7 +19,6 @@ OfiTransport::OfiTransport(const TransportOptions& options)
     if (providers.shared_memory) shared_memory_ = std::make_unique<Endpoint>(std::move(providers.shared_memory), home_.slots());
     if (providers.network) network_ = std::make_unique<Endpoint>(std::move(providers.network));
     if (shared_memory_) sleep_.watch(home_.descriptor());
-    if (network_ && network_->descriptor() >= 0) sleep_.watch(network_->descriptor());
     busy_.reserve(peers_.size());  // so that note_work() needs no memory
     pumped_.reserve(peers_.size());
     gaps_.reserve(peers_.size());
@@ -42,10 +41,19 @@ std::vector<std::byte> OfiTransport::address() const {
 void OfiTransport::connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) {
     for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
     addresses_ = std::move(storage);
+    const Door home = home_.door();
+    if (shared_memory_ && std::ranges::all_of(peers_, [&](const Peer& peer) { return peer.shares_memory(home); })) leave_network();
+    if (network_ && network_->descriptor() >= 0) sleep_.watch(network_->descriptor());
     if (!shared_memory_) return;
     meet_neighbours(peers_, home_.door(), *shared_memory_, options_.rank);
     for (std::size_t peer = 0; peer < peers_.size(); ++peer)
         if (peers_[peer].stream.is_open()) opened_.push_back(static_cast<int>(peer));
+}
+
+void OfiTransport::leave_network() {
+    board_is_open_ = false;
+    if (network_ && !stop(*network_)) Endpoint::abandon(std::move(network_));
+    network_.reset();
 }
 
 unsigned OfiTransport::progress() {

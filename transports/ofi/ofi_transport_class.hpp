@@ -128,6 +128,8 @@ class OfiTransport final : public Transport {
     /// Gives up the peers of an endpoint that does not work any more, and closes it: at once, or after the reads that are under way, if
     /// libfabric does not survive it before.
     void end(Endpoint& endpoint, const std::string& why);
+    /// Closes the network, which nobody has used: all ranks share memory.
+    void leave_network();
     /// Closes an endpoint. Returns false if its provider refuses.
     bool stop(Endpoint& endpoint);
     /// Closes the network if its last reads have ended, or gives them up if their time is over.

@@ -1,9 +1,12 @@
 #include "transports/ofi/peer.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "foundation/error_text.hpp"
 
 namespace rollcall::transport::ofi {
 
@@ -29,11 +32,11 @@ std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* net
     if (shared_memory && shares_memory(home)) {
         neighbour = std::make_unique<Neighbour>();
         if (!neighbour->open(door()) || !shared_memory->insert(part_of_address(kSharedMemoryPart), to))
-            return "its shared memory cannot be reached";
+            return fmt::format("its shared memory cannot be reached ({}; ROLLCALL_OFI_PROVIDER=tcp does without)", error_text(errno));
         stream.open(*shared_memory, to, neighbour.get(), rank, its_rank);
         return "";
     }
-    if (!network) return "it shares no memory with this rank: set ROLLCALL_OFI_PROVIDER=tcp";
+    if (!network) return "it shares no memory with this rank (it is in other namespaces or not dumpable): set ROLLCALL_OFI_PROVIDER=tcp";
     if (its != network->provider())
         return fmt::format("it uses libfabric's provider {}, but this rank uses {}: set ROLLCALL_OFI_PROVIDER to the same for all ranks",
                            its.empty() ? "shm" : its, network->provider());

@@ -9,6 +9,7 @@
 #include <rollcall/error.hpp>
 
 #include "transports/ofi/domains.hpp"
+#include "transports/ofi/neighbour.hpp"
 #include "transports/ofi/shared_memory.hpp"
 
 namespace rollcall::transport::ofi {
@@ -196,13 +197,15 @@ Providers choose(const TransportOptions& options) {
                                 "`rollcall info` shows those it has",
                                 named, options.interfaces.empty() ? "" : " on ", names_of(options)));
     }
-    // More ranks of a host than its shared memory connects use the network.
-    if ((options.local_size > 1 || one_host) && options.local_size <= kMostRanksOfSharedMemory) {
+    // More ranks of a host than its shared memory connects use the network. So does a rank that others may not look into.
+    const bool is_reachable = options.local_size == 1 || domain() != 0;
+    if ((options.local_size > 1 || one_host) && options.local_size <= kMostRanksOfSharedMemory && is_reachable) {
         check_shared_memory(options, false);
         chosen.shared_memory = ask(kSharedMemory);
     }
-    if (one_host && chosen.shared_memory) return chosen;
-    if ((chosen.network = first_network(options))) return chosen;
+    const bool is_enough = one_host && chosen.shared_memory;
+    if (is_enough && (options.local_size == 1 || !may_be_apart())) return chosen;
+    if ((chosen.network = first_network(options)) || is_enough) return chosen;
     const bool too_many = one_host && options.local_size > kMostRanksOfSharedMemory;
     throw Error(ErrorCode::transport,
                 fmt::format("libfabric has no provider{}{} that reaches other hosts{}; `rollcall info` shows those it has, "

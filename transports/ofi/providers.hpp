@@ -43,7 +43,7 @@ bool has_descriptor(const fi_info& info);
 
 struct Providers {
     Info shared_memory;  ///< For the ranks of one node. Null: they use `network`, too.
-    Info network;        ///< Null: all ranks are on one node.
+    Info network;        ///< Null: all ranks are on one node, and share memory.
 };
 
 /// Describes for users which providers a process uses. Either pointer may be null.

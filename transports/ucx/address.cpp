@@ -13,13 +13,14 @@
 
 namespace rollcall::transport::ucx {
 
-void append_worker(std::vector<std::byte>& address, ucp_worker_h worker) {
-    ucp_address_t* raw = nullptr;
-    std::size_t length = 0;
-    check("getting its address", ucp_worker_get_address(worker, &raw, &length));
+void append_worker(std::vector<std::byte>& address, ucp_worker_h worker, bool only_network) {
+    ucp_worker_attr_t attributes{};
+    attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_ADDRESS_FLAGS;
+    attributes.address_flags = only_network ? UCP_WORKER_ADDRESS_FLAG_NET_ONLY : 0;
+    check("getting its address", ucp_worker_query(worker, &attributes));
     const auto release = [&](ucp_address_t* its) { ucp_worker_release_address(worker, its); };
-    const std::unique_ptr<ucp_address_t, decltype(release)> its(raw, release);
-    append(address, raw, length);
+    const std::unique_ptr<ucp_address_t, decltype(release)> its(attributes.address, release);
+    append(address, attributes.address, attributes.address_length);
 }
 
 Whereabouts whereabouts() {
@@ -27,6 +28,7 @@ Whereabouts whereabouts() {
     boot_identity().copy(here.boot, sizeof here.boot);
     here.process_namespace = namespace_number("pid");
     here.process = ::getpid();
+    here.user_namespace = namespace_number("user");
     return here;
 }
 
@@ -38,7 +40,13 @@ Whereabouts whereabouts_in(std::span<const std::byte> address) {
 
 bool is_neighbour(const Whereabouts& here, const Whereabouts& there) {
     return std::memcmp(here.boot, there.boot, sizeof here.boot) == 0 && here.process_namespace == there.process_namespace &&
-           here.process != there.process;
+           here.user_namespace == there.user_namespace && here.process != there.process;
+}
+
+std::span<const std::byte> worker_address_in(std::span<const std::byte> address, const Whereabouts& here) {
+    if (const auto network = part(address, kNetworkPart); !network.empty() && whereabouts_in(address).user_namespace != here.user_namespace)
+        return network;
+    return part(address, kWorkerPart);
 }
 
 bool is_gone(const Whereabouts& here, const Whereabouts& there) {

@@ -7,7 +7,9 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <sys/prctl.h>
 
+#include "foundation/kernel.hpp"
 #include "transports/ucx/status.hpp"
 #include "transports/ucx/ucx_transport.hpp"
 
@@ -58,6 +60,12 @@ bool is_used(std::initializer_list<std::string_view> names) {
     return text.starts_with('^') ? !is_named : is_named || text.find("all") != std::string_view::npos;
 }
 
+// Whether the user has chosen how ranks of one host communicate. Then nothing is left out. With UCX_POSIX_USE_PROC_LINK=n memory has names
+// in /dev/shm, which killed ranks leave behind.
+bool is_chosen() { return std::getenv("UCX_TLS") || std::getenv("UCX_POSIX_USE_PROC_LINK"); }
+
+bool is_left_out() { return !is_chosen() && ::prctl(PR_GET_DUMPABLE) != 1; }
+
 Configuration read_configuration(const TransportOptions& options) {
     ucp_config_t* raw = nullptr;
     check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
@@ -76,7 +84,7 @@ Configuration read_configuration(const TransportOptions& options) {
     // small part of that, and Rollcall checks that what it needs is there (shared_memory.hpp).
     if (uses_shared_memory() && is_at_least(14)) set_unless_given(raw, "POSIX_", "SHM_MIN_SIZE", "0");
     // System V segments can outlive a killed process. POSIX segments are unlinked as soon as they are made.
-    set_unless_given(raw, "TLS", "^sysv");
+    set_unless_given(raw, "TLS", is_left_out() ? "^sm" : "^sysv");
     // By default UCX sends pieces of 8 KiB over TCP. Each one costs a system call, so that a large message over the loopback takes four to
     // five times as long. A connection has buffers only while it transfers something.
     if (is_used({"tcp"}))
@@ -87,7 +95,9 @@ Configuration read_configuration(const TransportOptions& options) {
 
 }  // namespace
 
-bool uses_shared_memory() { return is_used({"posix", "sm", "shm", "mm"}) || is_used({"sysv", "sm", "shm", "mm"}); }
+bool uses_shared_memory() { return !is_left_out() && (is_used({"posix", "sm", "shm", "mm"}) || is_used({"sysv", "sm", "shm", "mm"})); }
+
+bool needs_network_address() { return !is_chosen() && namespace_number("user") != kFirstUserNamespace; }
 
 ucp_context_h make_context(const TransportOptions& options) {
     const Configuration configuration = read_configuration(options);
@@ -104,7 +114,10 @@ std::string describe(const TransportOptions& options) {
     const char* tls = std::getenv("UCX_TLS");
     const char* given = std::getenv("UCX_NET_DEVICES");
     const std::string devices = ucx_devices(options);
-    return fmt::format("UCX {}, transports {}, network devices {}", ucp_get_version_string(), tls ? tls : "all but sysv",
+    return fmt::format("UCX {}, transports {}, network devices {}", ucp_get_version_string(),
+                       tls             ? tls
+                       : is_left_out() ? "all but shared memory (this process is not dumpable: other ones may not open its memory)"
+                                       : "all but sysv",
                        !devices.empty() ? devices
                        : given          ? given
                                         : "all");

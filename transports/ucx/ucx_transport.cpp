@@ -16,6 +16,7 @@
 #include "transports/ucx/board.hpp"
 #include "transports/ucx/closing.hpp"
 #include "transports/ucx/configuration.hpp"
+#include "transports/ucx/connecting.hpp"
 #include "transports/ucx/log.hpp"
 #include "transports/ucx/networks.hpp"
 #include "transports/ucx/receiver.hpp"
@@ -104,6 +105,7 @@ class UcxTransport final : public Transport {
         append_worker(parts, worker_);
         board_.append_to(parts);
         append(parts, &here_, sizeof here_);
+        if (needs_network_address()) append_worker(parts, worker_, true);
         return parts;
     }
 
@@ -112,7 +114,7 @@ class UcxTransport final : public Transport {
         addresses_ = std::move(storage);
         // UCX 1.16 and later end this process with an assertion if it is asked for a connection by one that has died meanwhile, and has
         // none to it. Over TCP they do not.
-        if (!is_at_least(16) || !uses_shared_memory()) return;
+        if (!is_at_least(16) || !uses_shared_memory_) return;
         for (std::size_t peer = 0; peer < peers_.size(); ++peer)
             if (is_neighbour(here_, whereabouts_in(peers_[peer].address))) endpoint(static_cast<int>(peer));
     }
@@ -238,7 +240,7 @@ class UcxTransport final : public Transport {
         return to && unpack_key(*to) ? to->board.direct : nullptr;
     }
 
-    bool shares_memory() const override { return uses_shared_memory(); }
+    bool shares_memory() const override { return uses_shared_memory_; }
     bool uses_tcp() const override { return networks_.are_tcp; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
@@ -278,26 +280,15 @@ class UcxTransport final : public Transport {
         if (peer.endpoint) [[likely]]
             return &peer;
         if (peer.gone) return nullptr;
-        const auto address = part(peer.address, kWorkerPart);
-        ucs_status_t status = UCS_ERR_INVALID_ADDR;
-        if (!address.empty()) {
-            ucp_ep_params_t parameters{};
-            parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
-                                    UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_USER_DATA;
-            parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());
-            parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
-            parameters.err_handler.cb = &UcxTransport::on_error;
-            parameters.err_handler.arg = this;
-            parameters.user_data = this;
-            status = ucp_ep_create(worker_, &parameters, &peer.endpoint);
-        }
+        const ucs_status_t status =
+            make_endpoint(worker_, worker_address_in(peer.address, here_), &UcxTransport::on_error, this, peer.endpoint);
         if (status == UCS_OK) {
             say_hello(rank, peer);
             return &peer;
         }
-        peer.endpoint = nullptr;
         peer.gone = true;
-        failures_.push_back({rank, fmt::format("no connection could be made ({})", ucs_status_string(status))});
+        failures_.push_back(
+            {rank, fmt::format("no connection could be made ({}){}", ucs_status_string(status), why_unreachable_now(peer))});
         deferred_ = true;
         return nullptr;
     }
@@ -319,6 +310,10 @@ class UcxTransport final : public Transport {
             peers_[static_cast<std::size_t>(rank)].is_known = true;
             endpoint(rank);
         }
+    }
+
+    std::string why_unreachable_now(const Peer& peer) const {
+        return why_unreachable(here_, whereabouts_in(peer.address), board_.bytes().size());
     }
 
     bool unpack_key(Peer& peer) {

@@ -1,4 +1,5 @@
-// Ranks of one host that may not look into each other: in namespaces of their own, or not dumpable. They do without shared memory.
+// Ranks of one host that may not look into each other: in namespaces of their own, or not dumpable. They do without shared memory. And
+// ranks that cannot open anything more.
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -51,6 +52,11 @@ TEST(SharedMemory, IsReplacedByMessagesBetweenRanksThatAreNotDumpable) {
                     ROLLCALL_TEST_COMMAND, program.string());
     for (const std::string& transport : kTransports) expect_messages(transport, {"sh", "-c", script, "sh"});
     fs::remove(program);
+}
+
+TEST(SharedMemory, IsThereFromTheStartForRanksThatCanOpenNothingMore) {
+    for (const char* const scenario : {"first_messages_without_files", "first_barrier_without_files"})
+        for (const std::string& transport : kTransports) expect_success(3, {scenario}, with({"ROLLCALL_TRANSPORT=" + transport}));
 }
 
 }  // namespace

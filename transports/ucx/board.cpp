@@ -4,6 +4,7 @@
 
 #include "transports/address_parts.hpp"
 #include "transports/board_words.hpp"
+#include "transports/ucx/connecting.hpp"
 #include "transports/ucx/status.hpp"
 
 namespace rollcall::transport::ucx {
@@ -45,11 +46,13 @@ void Board::write(const void* message, std::size_t length) noexcept {
     write_words(bytes_, offset, {static_cast<const std::byte*>(message) + sizeof offset, length - sizeof offset});
 }
 
-PeerBoard::Unpacked PeerBoard::unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here) {
+PeerBoard::Unpacked PeerBoard::unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here,
+                                      std::uint64_t length) {
     const auto packed_key = part(peer_address, kBoardKeyPart);
     const auto base = part(peer_address, kBoardAddressPart);
     unusable = true;
     if (is_gone(here, whereabouts_in(peer_address))) return Unpacked::peer_is_gone;
+    if (!why_nothing_opens(length).empty()) return Unpacked::unusable;
     if (base.size() != sizeof address || ucp_ep_rkey_unpack(endpoint, packed_key.data(), &key) != UCS_OK) {
         key = nullptr;
         return Unpacked::unusable;

@@ -112,11 +112,14 @@ class UcxTransport final : public Transport {
     void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) override {
         for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
         addresses_ = std::move(storage);
-        // UCX 1.16 and later end this process with an assertion if it is asked for a connection by one that has died meanwhile, and has
-        // none to it. Over TCP they do not.
-        if (!is_at_least(16) || !uses_shared_memory_) return;
-        for (std::size_t peer = 0; peer < peers_.size(); ++peer)
-            if (is_neighbour(here_, whereabouts_in(peers_[peer].address))) endpoint(static_cast<int>(peer));
+        // Neighbours are connected now. UCX 1.16 and later end this process with an assertion if it is asked for a connection by one that
+        // has died meanwhile, and has none to it. Over TCP they do not. And later the program may have all files open that it may open.
+        if (!uses_shared_memory_) return;
+        for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
+            if (!is_neighbour(here_, whereabouts_in(peers_[peer].address))) continue;
+            if (!is_at_least(16) && !why_nothing_opens(board_.bytes().size()).empty()) return;  // tried again when they are used
+            if (Peer* const to = endpoint(static_cast<int>(peer))) unpack_key(*to);
+        }
     }
 
     void attach(Sink& sink) override {
@@ -320,10 +323,11 @@ class UcxTransport final : public Transport {
         if (peer.board.key) [[likely]]
             return true;
         if (peer.board.unusable) return false;
-        const auto unpacked = peer.board.unpack(peer.endpoint, peer.address, here_);
+        const auto unpacked = peer.board.unpack(peer.endpoint, peer.address, here_, board_.bytes().size());
         if (unpacked == PeerBoard::Unpacked::unusable) {
             // The puts to this peer are lost, and a rank waits for them. (If the process is gone, its parent reports that.)
-            failures_.push_back({static_cast<int>(&peer - peers_.data()), "its arrivals board cannot be written"});
+            failures_.push_back(
+                {static_cast<int>(&peer - peers_.data()), "its arrivals board cannot be written" + why_unreachable_now(peer)});
             deferred_ = true;
         }
         return unpacked == PeerBoard::Unpacked::usable;

@@ -11,8 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <set>
@@ -27,6 +27,13 @@ namespace {
 constexpr const char* kDirectory = "/dev/shm";
 /// How the names of UCX's files begin.
 constexpr std::string_view kFileOfUcx = "ucx_shm_posix_";
+
+/// Returns the process in the name of a file of libfabric. 0: the number is longer (the ranks were in PID namespaces of their own).
+pid_t process_in(std::string_view name) {
+    pid_t process = 0;
+    std::from_chars(name.data(), name.data() + name.size(), process);
+    return process;
+}
 
 /// Returns whether a file may be one of libfabric's: the process, the endpoint and the domain, as in "4711:0:0".
 bool may_be_of_libfabric(std::string_view name) {
@@ -135,7 +142,7 @@ void Leftovers::remove(bool failed, const std::set<pid_t>& ranks) {
     auto files = fresh();
     std::erase_if(files, [&](const auto& entry) {
         const bool of_libfabric = may_be_of_libfabric(entry.second);
-        const bool ours = ours_.contains(entry.first) || (of_libfabric && ranks.contains(std::atoi(entry.second.c_str())));
+        const bool ours = ours_.contains(entry.first) || (of_libfabric && ranks.contains(process_in(entry.second)));
         const bool of_transport = of_libfabric || entry.second.starts_with(kFileOfUcx);
         return failed ? !ours && !of_transport : !ours || !of_transport;
     });

@@ -5,6 +5,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "tests/process/harness.hpp"
@@ -37,6 +38,15 @@ TEST(SharedMemory, IsReplacedByMessagesBetweenUserNamespaces) {
     if (!succeeds("unshare --user --map-root-user true")) GTEST_SKIP() << "this process may not make a user namespace";
     for (const std::string& transport : kTransports)
         expect_messages(transport, {ROLLCALL_TEST_COMMAND, "run", "-n", "3", "unshare", "--user", "--map-root-user"});
+}
+
+// Both are process 1 of their namespaces, and share /dev/shm.
+TEST(SharedMemory, IsReplacedByMessagesBetweenRanksWithOnePid) {
+    const Words apart = {"unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"};
+    if (!succeeds(fmt::format("{} true", fmt::join(apart, " ")))) GTEST_SKIP() << "this process may not make a PID namespace";
+    Words starter = {ROLLCALL_TEST_COMMAND, "run", "-n", "3"};
+    starter.insert(starter.end(), apart.begin(), apart.end());
+    for (const std::string& transport : kTransports) expect_messages(transport, starter);
 }
 
 // The kernel does not let others look into a program that its user may not read. Root may look into every program, so it becomes another

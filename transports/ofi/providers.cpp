@@ -1,13 +1,16 @@
 #include "transports/ofi/providers.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/kernel.hpp"
 #include "transports/ofi/domains.hpp"
 #include "transports/ofi/neighbour.hpp"
 #include "transports/ofi/shared_memory.hpp"
@@ -103,6 +106,19 @@ std::vector<std::string> wanted(const TransportOptions& options) {
     return names;
 }
 
+// libfabric names the file of a process in /dev/shm after its PID. Processes of different PID namespaces may have the same PID, and may
+// share /dev/shm.
+Info shared_memory_here() {
+    Info info = ask(kSharedMemory);
+    const std::uint64_t its_namespace = namespace_number("pid");
+    if (!info || its_namespace == kFirstProcessNamespace) return info;
+    const std::string name = fmt::format("fi_shm://{}{}", ::getpid(), its_namespace);
+    std::free(info->src_addr);
+    info->src_addr = ::strdup(name.c_str());
+    info->src_addrlen = name.size() + 1;
+    return info;
+}
+
 Info first_network(const TransportOptions& options) {
     const Places places = find_places(options);
     for (const std::string& each : wanted(options))
@@ -187,7 +203,7 @@ Providers choose(const TransportOptions& options) {
                                         "this host: unset it, or name the provider of a network (tcp)",
                                         kMostRanksOfSharedMemory, options.local_size));
             check_shared_memory(options, true);
-            chosen.shared_memory = ask(kSharedMemory);
+            chosen.shared_memory = shared_memory_here();
             if (chosen.shared_memory) return chosen;
         } else if ((chosen.network = first_network(options))) {
             return chosen;
@@ -201,7 +217,7 @@ Providers choose(const TransportOptions& options) {
     const bool is_reachable = options.local_size == 1 || domain() != 0;
     if ((options.local_size > 1 || one_host) && options.local_size <= kMostRanksOfSharedMemory && is_reachable) {
         check_shared_memory(options, false);
-        chosen.shared_memory = ask(kSharedMemory);
+        chosen.shared_memory = shared_memory_here();
     }
     const bool is_enough = one_host && chosen.shared_memory;
     if (is_enough && (options.local_size == 1 || !may_be_apart())) return chosen;

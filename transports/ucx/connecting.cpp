@@ -42,8 +42,10 @@ std::string why_nothing_opens(std::uint64_t length) {
     return why;
 }
 
+std::string bracketed(const std::string& why) { return why.empty() ? "" : fmt::format(" ({})", why); }
+
 std::string why_unreachable(const Whereabouts& here, const Whereabouts& there, std::uint64_t length) {
-    if (const std::string why = why_nothing_opens(length); !why.empty()) return fmt::format(" ({})", why);
+    if (const std::string why = why_nothing_opens(length); !why.empty()) return bracketed(why);
     const bool is_apart = here.user_namespace != there.user_namespace;
     const Descriptor its_files(is_neighbour(here, there) ? ::open(fmt::format("/proc/{}/fd", there.process).c_str(), O_RDONLY | O_CLOEXEC)
                                                          : -1);

@@ -21,6 +21,9 @@ ucs_status_t make_endpoint(ucp_worker_h worker, std::span<const std::byte> addre
 /// Leaves errno as it is.
 std::string why_nothing_opens(std::uint64_t length);
 
+/// A reason as the end of a sentence: " (why)", or an empty string.
+std::string bracketed(const std::string& why);
+
 /// Why shared memory of `there` may not be reached: nothing more can be opened here, or the kernel does not let this process look into that
 /// one. Returns the reason and what helps, in brackets, or an empty string if there is no reason of this kind.
 std::string why_unreachable(const Whereabouts& here, const Whereabouts& there, std::uint64_t length);

@@ -187,8 +187,7 @@ class UcxTransport final : public Transport {
     }
 
     void decline(const Offer& offer) override {
-        // The handle is not released here, because decline() may run inside the callback that brought the offer. UCX does not know until
-        // the callback returns that the message was kept.
+        // It is released later: this may be the callback that brought the offer, and until that returns UCX does not know that it was kept.
         declined_.push_back(offer.handle);
         deferred_ = true;
     }
@@ -242,7 +241,6 @@ class UcxTransport final : public Transport {
         Peer* to = endpoint(peer);
         return to && unpack_key(*to) ? to->board.direct : nullptr;
     }
-
     bool shares_memory() const override { return uses_shared_memory_; }
     bool uses_tcp() const override { return networks_.are_tcp; }
     bool tells_of_puts() const override { return false; }
@@ -297,13 +295,15 @@ class UcxTransport final : public Transport {
     }
 
     // UCX makes the other end of the connection by itself, and tells nobody when it breaks. So a peer that only receives would wait for
-    // ever. It is told who has made the connection, and makes an end of its own. A host needs no link to itself: there the starter notices
-    // deaths.
+    // ever. It is told who has made the connection, and makes an end of its own. Neighbours need none: there the starter notices deaths.
+    // But UCX opens a neighbour's receive buffers at the first message that does not fit into its queue, so that is sent now.
     void say_hello(int rank, Peer& peer) {
-        if (rank == options_.rank || peer.is_known || (uses_shared_memory_ && is_neighbour(here_, whereabouts_in(peer.address)))) return;
+        static constexpr std::byte kLong[256] = {};
+        if (rank == options_.rank || peer.is_known) return;
+        const std::size_t size = uses_shared_memory_ && is_neighbour(here_, whereabouts_in(peer.address)) ? sizeof kLong : 0;
         ucp_request_param_t parameters;
         Requests::Request* const request = requests_.take_copy(rank, {std::as_bytes(std::span(&options_.rank, 1))}, parameters);
-        requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, nullptr, 0, request->header, sizeof options_.rank, &parameters),
+        requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, request->header, sizeof options_.rank, kLong, size, &parameters),
                             request);
     }
 
@@ -338,11 +338,13 @@ class UcxTransport final : public Transport {
 
     static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
         auto* transport = static_cast<UcxTransport*>(self);
-        for (std::size_t rank = 0; rank < transport->peers_.size(); ++rank)
-            if (transport->peers_[rank].endpoint == endpoint) {
-                transport->failures_.push_back({static_cast<int>(rank), ucs_status_string(status)});
-                transport->deferred_ = true;
-            }
+        // UCX looks through /proc whether a neighbour lives, so this rank may have no file left instead.
+        const std::string why = bracketed(why_nothing_opens(transport->board_.bytes().size()));
+        for (std::size_t rank = 0; rank < transport->peers_.size(); ++rank) {
+            if (transport->peers_[rank].endpoint != endpoint) continue;
+            transport->failures_.push_back({static_cast<int>(rank), ucs_status_string(status) + why});
+            transport->deferred_ = true;
+        }
     }
 
     // Executes what must not be done inside a callback of UCX.

@@ -184,7 +184,8 @@ void Lane::background() {
 
         const bool was_parked = std::exchange(state, looking) == parked;
         const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
-        if (std::exchange(last_polls, polls) != polls && !(was_parked && descriptors[2].revents)) {
+        const bool is_called = (was_parked && descriptors[2].revents) || (descriptors[0].revents && loop_sleeps_.load());
+        if (std::exchange(last_polls, polls) != polls && !is_called) {
             last_event = monotonic_now();  // the application polls: do not disturb it
             ++idle_looks;
             // Calls that end at once do no work that depends on time.
@@ -238,7 +239,7 @@ void Lane::background() {
         if (const std::uint64_t begun = engine_.begun_before_callers(); std::exchange(parts, begun) != begun) last_part = now;
         const bool is_waited_for = engine_.deputies_under_way() > 0 || (policy_.waits_for_parts && now - last_part < kPartsFollow);
         const bool is_free = !followers_.load(std::memory_order_relaxed) && !is_kept_away();  // nobody waits for the baton
-        if (descriptor >= 0 && is_free && (is_waited_for || now - last_event >= policy_.quiet)) {
+        if (descriptor >= 0 && is_free && (is_waited_for || loop_sleeps_.load() || now - last_event >= policy_.quiet)) {
             if (park()) {
                 state = parked;
                 looked_again = 0;

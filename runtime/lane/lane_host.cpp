@@ -32,7 +32,11 @@ bool Lane::prepare_to_sleep() {
         event_loop_.wake_at(kNever);
         const std::uint64_t told = store_then_look(loop_sleeps_, true, told_finished_);
         const bool somebody_drives = policy_.background || baton_.load(std::memory_order_seq_cst);
-        if (finished_seen_.exchange(told) == told && somebody_drives) return true;
+        if (finished_seen_.exchange(told) == told && somebody_drives) {
+            // Nobody polls now, so the background thread need not wait for silence before it arms the descriptor.
+            if (policy_.background && !parked_.load(std::memory_order_relaxed)) background_wake_.signal();
+            return true;
+        }
         loop_sleeps_.store(false);
         return false;
     }

@@ -27,6 +27,13 @@ TEST(EventLoop, HearsOfItsMessages) {
         for (const int ranks : {1, 3}) expect_success(ranks, {"loop_hears_of_its_messages"}, with({progress}));
 }
 
+// Each message would take some ticks if the background thread waited for silence while the loop sleeps.
+TEST(EventLoop, IsServedAtOnceByTheBackgroundThread) {
+    for (const char* const transport : {"UCX_TLS=posix,self", "UCX_TLS=tcp,self"})
+        expect_success(3, {"loop_hears_of_its_messages:20"},
+                       with({transport, "ROLLCALL_PROGRESS_TICK=20s", "ROLLCALL_PROGRESS_QUIET=40s"}));
+}
+
 TEST(EventLoop, LooksForMessages) {
     for (const std::string progress : {"host", "thread"})
         for (const int ranks : {1, 3})

@@ -121,8 +121,8 @@ struct AlgorithmEntry {
     /// How many bytes of other ranks' blocks a part of equal blocks holds while it passes them on, in a `data` that its caller does not
     /// have. Null: none.
     std::uint64_t (*passes_on)(std::uint64_t bytes, int root, int rank, const runtime::Group& group) = nullptr;
-    /// If it runs alone: whether this rank does no more than publish in node memory. Then its caller leaves after that copy, and hands
-    /// nothing over. Null: no rank does only that.
+    /// If it runs alone: whether this rank does no more than publish in node memory (PartAlone::only_publishes). Null: no rank does only
+    /// that.
     bool (*only_publishes)(std::uint64_t bytes, int root, int rank, const runtime::Group& group) = nullptr;
     /// Through node memory: what a rank does in a call with blocks of one size that suits a ShortExchange. Null: always more than a
     /// ShortMove.

@@ -69,6 +69,7 @@ Conditions conditions_of(const Settings& settings, const InCommon& common) noexc
 Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept {
     if (!combiner.is_commutative) has = has.without(Condition::commutative);
     if (!combiner.any_order) has = has.without(Condition::any_order);
+    if (combiner.is_of_program) has = has.without(Condition::background);
     if (combiner.element_bytes == 0 || combiner.element_bytes > runtime::kPieceOfNode) has = has.without(Condition::whole_pieces);
     return has;
 }

@@ -18,6 +18,8 @@ struct Combiner {
     /// Whether operands may be combined in the order in which they come. The function is commutative, and either the order does not change
     /// any bit of the result, or the caller accepts that it does.
     bool any_order = true;
+    /// The program has brought the function, so no other process and no call without its caller knows it.
+    bool is_of_program = false;
 
     /// Sizes are in bytes. Null buffers are phantoms, which are not touched.
     void operator()(void* into, const void* left, const void* right, std::uint64_t bytes) const {

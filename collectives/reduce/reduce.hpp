@@ -130,6 +130,7 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_two_level,
      .summary = "each rank of a node combines a share; the ranks that have the same share reduce it to the root's node",
      .paper = kMultiLane,
+     .limits = "with a function of the program, a rank that combines waits for the ranks of its node",
      .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces,
      .runs_alone = true,
      .cost = &cost::reduce_two_level,

@@ -24,6 +24,7 @@ Combiner combiner_of(const Reduction& reduction) noexcept {
         std::memcpy(combiner.state, reduction.state, sizeof combiner.state);
         combiner.is_commutative = reduction.is_commutative;
         combiner.any_order = reduction.is_commutative && !reduction.by_rank;
+        combiner.is_of_program = true;
     } else {
         combiner.function = kernel_of(reduction.operation, reduction.type);
         combiner.any_order = !reduction.by_rank || is_exact(reduction.operation, reduction.type);

@@ -39,6 +39,9 @@ struct PartAlone {
     bool forwards = false;
     /// It writes nothing into its caller's buffers, except what `own_block` says, so that it may go on after the caller has left.
     bool ends_after = false;
+    /// If it ends after the caller: it does no more than publish the contribution in node memory, and ends with that copy. So its caller
+    /// hands over only if it would wait for readers of an earlier call.
+    bool only_publishes = false;
     std::uint64_t contribution = 0, data = 0, result = 0;
     /// If it ends after the caller, and contribution and data have b bytes: a caller that stays is expected to wait for wait + b wait_byte,
     /// and copying them takes b copy_byte. In nanoseconds. wait and wait_byte are 0 where the part waits for other ranks, too.

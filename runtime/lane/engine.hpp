@@ -241,6 +241,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool meet_deputy(Operation& caller);
     /// Hands the caller's data over to a deputy, so that the caller can leave. Returns whether it did.
     bool hand_over(Operation& caller);
+    bool publishes_at_once(const Operation& caller) const;
     /// Whether a copy takes less time than the caller would wait if it stayed. If it stays, learn_wait() notes how long it has waited.
     bool pays_to_leave(Operation& caller, const PartAlone& part);
     void learn_wait(const Operation& caller);
@@ -338,7 +339,6 @@ class alignas(64) Engine final : public transport::Sink {
     Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const;
     Error unreadable(int peer) const;
-
     static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;
     /// The number of operations that one call of look_at_node() visits.

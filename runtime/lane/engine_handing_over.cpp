@@ -15,6 +15,7 @@
 
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
+#include "runtime/lane/publication.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -52,6 +53,23 @@ void Engine::learn_wait(const Operation& caller) {
     factor += kOfThisCall * (std::clamp(measured, 1.0F, kLongest) - factor);
 }
 
+// Whether no earlier call has the entries of this one: none waits for them, and all readers have come.
+bool Engine::publishes_at_once(const Operation& caller) const {
+    if (!node_) return true;
+    const Group& group = *caller.communicator_.group;
+    const std::uint64_t sequence = caller.sequence();
+    for (const std::uint64_t period : {period_of(group, kEverybody), period_of(group, 0)}) {
+        if (sequence < period) continue;
+        if (find_active(group.id, sequence - period) || deputies_.find({group.id, sequence - period})) return false;
+    }
+    node::Entry* const places = node_->own().entries_of(group.slot_of(caller.rank(), 0));
+    const auto is_unread = [&](int reader) { return node_->is_unread(entry_at(places, group, reader, sequence)); };
+    if (is_unread(kEverybody)) return false;
+    for (int reader = 0; reader < group.size; ++reader)
+        if (node_->has(group.world_rank(reader)) && is_unread(reader)) return false;
+    return true;
+}
+
 bool Engine::hand_over(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
     const Block* const blocks = caller.arguments_.blocks;
@@ -59,7 +77,7 @@ bool Engine::hand_over(Operation& caller) {
     if (longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
     PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), *communicator.group);
-    if (!part.ends_after) return false;
+    if (!part.ends_after || (part.only_publishes && publishes_at_once(caller))) return false;
     if (blocks) {
         if (!fill_data(caller.arguments_, caller.size())) return false;
         part.data = caller.arguments_.data.size;

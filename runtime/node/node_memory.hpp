@@ -111,6 +111,11 @@ class NodeMemory {
             return readers_of(state) > 0 && generation_of(state) == generation;
         }
     };
+    /// Whether what this rank has published in this entry of its own has readers left.
+    bool is_unread(const Entry& entry) const noexcept {
+        const auto number = static_cast<std::size_t>(&entry - own_.entries_of(0));
+        return number < claims_.size() && claims_[number].is_unread();
+    }
     /// Whether something that this rank has published in the entries of these slots has readers left.
     bool has_unread(std::uint64_t first_slot, std::uint64_t slots) const noexcept {
         const std::uint64_t end = std::min<std::uint64_t>(claims_.size(), (first_slot + slots) * kEntriesOfSlot);
@@ -126,8 +131,7 @@ class NodeMemory {
     static bool take_back(Entry& entry, std::uint32_t generation) noexcept {
         State unread = state_of(generation, 1);
         // No rank can take the offer while it has no readers. The generation is that of no publication.
-        if (!entry.state.compare_exchange_strong(unread, state_of(generation + 1, 0), std::memory_order_acq_rel,
-                                                 std::memory_order_relaxed))
+        if (!entry.state.compare_exchange_strong(unread, state_of(generation + 1, 0), std::memory_order_acq_rel, std::memory_order_relaxed))
             return false;
         entry.key.store(0, std::memory_order_relaxed);
         return true;

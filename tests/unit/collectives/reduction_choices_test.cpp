@@ -150,8 +150,11 @@ TEST(ReductionChoices, OfAReduceDependOnTheRanksOfANode) {
     };
     EXPECT_EQ(taken(1 << 20, 1024, 0, kOneRankOnEachHost), "binary");
     EXPECT_EQ(taken(32 << 10, 1024, 0, kOneRankOnEachHost), "binary");
-    for (const Conditions without : {Condition::even_nodes, Condition::background, Condition::commutative}) {
-        const Conditions has = kEvenNodes.without(without);
+    Reduction function;
+    function.operation = Operator::function;
+    const Combiner of_program = combiner_of(function);
+    for (const Conditions has : {kEvenNodes.without(Condition::even_nodes), kEvenNodes.without(Condition::background),
+                                 kEvenNodes.without(Condition::commutative), conditions_of(of_program, kEvenNodes)}) {
         EXPECT_EQ(taken(1 << 20, 1024, 32, has), "pipelined");
         EXPECT_EQ(taken(32 << 10, 1024, 32, has), "binomial");
         EXPECT_EQ(taken(32 << 10, 16, 4, has), "binomial");

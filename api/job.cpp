@@ -169,7 +169,10 @@ void release_process(runtime::Process* process) {
 }
 
 void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bootstrap>()>& start) {
-    Settings settings = Settings::from_environment();
+    std::vector<SettingTrouble> troubles;
+    Settings settings = Settings::from_environment(troubles);
+    collectives::judge_algorithms(settings, troubles);
+    refuse_wrong(troubles);
     const ChosenAlgorithms algorithms = algorithms_of(settings);
     start_log(settings.log);
     process = std::shared_ptr<runtime::Process>(

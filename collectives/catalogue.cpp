@@ -90,6 +90,20 @@ const AlgorithmEntry* algorithm_of_setting(const OperationRow& row, std::string_
     }
 }
 
+void judge_algorithms(Settings& settings, std::vector<SettingTrouble>& troubles) {
+    for (const auto rows : {operations(), intergroup_operations()})
+        for (const OperationRow& row : rows) {
+            std::string& name = settings.algorithms[index_of(row.kind)];
+            try {
+                algorithm_of_setting(row, name);
+            } catch (const Error& error) {
+                const std::string variable(kOperationNames[index_of(row.kind)].setting);
+                troubles.push_back({.variable = variable, .value = name, .sentence = error.what()});
+                name = Settings().algorithms[index_of(row.kind)];
+            }
+        }
+}
+
 std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexcept {
     const AlgorithmEntry* const entry = entry_of(kind, number);
     return entry ? entry->name : "an unknown algorithm";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/operations.hpp"
+#include "foundation/settings.hpp"
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/planned_algorithm.hpp"
 
@@ -26,6 +27,9 @@ std::vector<std::string_view> algorithm_names(const OperationRow& row, Condition
 inline std::vector<std::string_view> algorithm_names(OperationKind kind, Conditions has = kUsual) {
     return algorithm_names(operation(kind), has);
 }
+
+/// Adds each setting that names an algorithm which does not exist, or which no call of real processes can use, and gives it its default.
+void judge_algorithms(Settings& settings, std::vector<SettingTrouble>& troubles);
 
 /// The first of these conditions in words: "needs blocks of one size".
 std::string_view need_in_words(Conditions missing);

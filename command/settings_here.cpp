@@ -18,18 +18,8 @@ void SettingsHere::add_wrong(const std::string& variable, const std::string& sen
 SettingsHere settings_here() {
     SettingsHere here;
     here.settings = Settings::from_environment(here.troubles);
+    collectives::judge_algorithms(here.settings, here.troubles);
     for (const SettingTrouble& trouble : here.troubles) ::unsetenv(trouble.variable.c_str());
-    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()}) {
-        for (const collectives::OperationRow& row : rows) {
-            std::string& algorithm = here.settings.algorithms[index_of(row.kind)];
-            try {
-                collectives::algorithm_of_setting(row, algorithm);
-            } catch (const Error& error) {
-                here.add_wrong(std::string(kOperationNames[index_of(row.kind)].setting), error.what());
-                algorithm = Settings().algorithms[index_of(row.kind)];
-            }
-        }
-    }
     try {
         costs_of_setting(here.settings.costs);
     } catch (const Error& error) {

@@ -55,6 +55,12 @@ TEST(BadInput, WrongSettingsAreRefused) {
     }
 }
 
+// Another part of the library judges the algorithms.
+TEST(BadInput, AllWrongSettingsAreNamed) {
+    const Ended ended = run_ranks(2, {"typed"}, with({"ROLLCALL_BROADCAST=quick", "ROLLCALL_REDUCE=quicker", "ROLLCALL_SPIN=soon"}));
+    for (const char* const word : {"3 settings are wrong", "'quick'", "'quicker'", "'soon'"}) EXPECT_TRUE(has(ended.out, word));
+}
+
 /// What differs in a call, and the words that the error must contain.
 constexpr std::pair<const char*, const char*> kDifferences[] = {{"operation", "barrier"},
                                                                 {"started", "barrier"},

@@ -1,28 +1,19 @@
 #include "bench/commands/pingpong.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <rollcall/rollcall.hpp>
-#include <sstream>
-#include <thread>
 
 #include "bench/cases/lists.hpp"
 #include "bench/cases/payload.hpp"
 #include "bench/peers/peer.hpp"
-#include "bench/ranks/child.hpp"
+#include "bench/peers/ucx_perftest.hpp"
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/rounds.hpp"
-#include "foundation/descriptor.hpp"
 #include "foundation/settings.hpp"
 #include "support/usage.hpp"
 
@@ -39,10 +30,7 @@ constexpr std::uint64_t kCalibrationTrips = 20, kLargestBatch = 100'000;
 /// Limit for each size. On a busy machine a batch may take far longer than planned; there are then fewer batches.
 constexpr Nanoseconds kLongestSize = 5'000'000'000;
 constexpr Tag kTag = 3;
-constexpr const char* kPeer = "ucx_perftest";
 constexpr const char* kPeerProgram = "pingpong";
-constexpr auto kPerftestLimit = std::chrono::seconds(60);
-constexpr auto kServerStarts = std::chrono::seconds(5);
 
 struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
@@ -117,74 +105,6 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
     return samples;
 }
 
-/// Returns a TCP port of the loopback interface that is free now.
-int free_port() {
-    const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    void* const any = &address;
-    const bool bound = socket && ::bind(socket.get(), static_cast<sockaddr*>(any), size) == 0 &&
-                       ::getsockname(socket.get(), static_cast<sockaddr*>(any), &size) == 0;
-    if (!bound) throw Error(ErrorCode::state, "no free port on the loopback interface");
-    return ntohs(address.sin_port);
-}
-
-/// Runs ucx_perftest once. Returns half a round trip in seconds.
-double ucx_perftest(std::uint64_t bytes, const std::vector<std::string>& environment, std::uint64_t trips) {
-    const std::vector<std::string> test = {kPeer,
-                                           "-p",
-                                           std::to_string(free_port()),
-                                           "-t",
-                                           "ucp_am_lat",
-                                           "-s",
-                                           std::to_string(bytes),
-                                           "-n",
-                                           std::to_string(trips),
-                                           "-w",
-                                           std::to_string(std::max<std::uint64_t>(trips / 10, 1)),
-                                           "-f"};
-    ChildResult server, client;
-    std::exception_ptr refused;
-    std::thread serving([&] {
-        try {
-            server = run_child(test, {}, {environment, kPerftestLimit});
-        } catch (...) {
-            refused = std::current_exception();
-        }
-    });
-    auto words = test;
-    words.insert(words.begin() + 1, "127.0.0.1");
-    const Nanoseconds give_up = monotonic_now() + std::chrono::nanoseconds(kServerStarts).count();
-    try {
-        do {  // until the server listens
-            std::this_thread::sleep_for(std::chrono::milliseconds(50));
-            client = run_child(words, {}, {environment, kPerftestLimit});
-        } while (client.found && client.exit_code != 0 && monotonic_now() < give_up);
-    } catch (...) {
-        serving.join();  // after kPerftestLimit at the latest
-        throw;
-    }
-    serving.join();
-    if (refused) std::rethrow_exception(refused);
-    if (!client.found) throw Error(ErrorCode::state, fmt::format("{} is not there: install it (Debian and Ubuntu: ucx-utils)", kPeer));
-    if (client.exit_code == 128 + SIGTERM)
-        throw Error(ErrorCode::state, fmt::format("{} did not end within {} s: is the machine busy?", kPeer, kPerftestLimit.count()));
-    // With -f, only the last line of numbers is printed: the iterations, then the latency in us as 50th percentile, as recent average and
-    // as overall average.
-    const auto end = client.output.find_last_not_of(" \n");
-    std::string line = client.output.substr(0, end == std::string::npos ? 0 : end + 1);
-    line.erase(0, line.find_last_of(":\n") + 1);
-    std::istringstream numbers(line);
-    double iterations = 0, percentile_50 = 0, of_late = 0, overall = 0;
-    if (!(numbers >> iterations >> percentile_50 >> of_late >> overall) || client.exit_code != 0)
-        throw Error(ErrorCode::state, fmt::format("{} failed (exit code {}): {}{}", kPeer, client.exit_code, client.output, client.errors));
-    // On a busy machine the mean contains interruptions, which a median of batches does not. On a quiet machine the percentile is larger,
-    // because ucx_perftest reads the clock for each message. The smaller of the two is taken, which favours the peer.
-    return std::min(percentile_50, overall) * 1e-6;
-}
-
 CellIdentity identity(const std::string& who, const std::string& transport, std::uint64_t bytes) {
     return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
 }
@@ -229,8 +149,10 @@ int run(const Words& words) {
     if (inside_job() && samples_path(words.inherited).empty() && (words.raw_ucx || !peers.empty()))
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} in a job that is already running; allowed: outside of one", words.raw_ucx ? "--raw-ucx" : "--peer"));
-    for (const Peer* peer : peers)
-        if (!inside_job()) peer_program(*peer, kPeerProgram);  // fails before the first job if a peer is missing
+    if (!inside_job()) {  // fails before the first job if a peer is missing
+        for (const Peer* peer : peers) peer_program(*peer, kPeerProgram);
+        if (words.raw_ucx) require_ucx_perftest();
+    }
 
     // Both over the present transport.
     std::map<std::uint64_t, Rounds> of_ucx;
@@ -244,7 +166,7 @@ int run(const Words& words) {
         if (environment.empty() && std::getenv("UCX_TLS") == nullptr) environment = {"UCX_TLS=^sysv"};
         for (const std::uint64_t bytes : sizes) {
             const double time = estimate(samples.values.at(std::to_string(bytes))).median;
-            // As many as Rollcall's batches have, but no longer than a size takes with Rollcall at most: kPerftestLimit must not end it.
+            // As many as Rollcall's batches have, but no longer than a size takes with Rollcall at most: kUcxPerftestLimit must not end it.
             const double planned = std::min(static_cast<double>(words.iterations * kBatchTime), static_cast<double>(kLongestSize)) * 1e-9;
             const auto trips = static_cast<std::uint64_t>(std::clamp(planned / (2 * time), 20.0, 1e6));
             of_ucx[bytes].push_back({ucx_perftest(bytes, environment, trips)});
@@ -254,7 +176,7 @@ int run(const Words& words) {
         const std::string& transport = rounds.front().transport;
         for (const std::uint64_t bytes : sizes) {
             std::vector<PeerRounds> others;
-            if (words.raw_ucx) others.push_back({identity(kPeer, transport, bytes), of_ucx[bytes]});
+            if (words.raw_ucx) others.push_back({identity(kUcxPerftest, transport, bytes), of_ucx[bytes]});
             for (const Peer* peer : peers)
                 others.push_back({identity(peer->name, peer_transport(start.cluster.get()), bytes), of_peers[peer][bytes]});
             add_beside_peers(printer, identity("rollcall", transport, bytes), rounds_of(rounds, std::to_string(bytes)), others);

@@ -133,7 +133,8 @@ Timeout peer_limit(const Start& start, Nanoseconds ours) {
 }
 
 PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& program, const EmulatedCluster* cluster, Timeout limit) {
-    ChildOptions options{.environment = {}, .timeout = limit, .takes_signals = true};
+    const SignalsToEnd signals;
+    ChildOptions options{.environment = {}, .timeout = limit, .signals = &signals};
     if (cluster != nullptr) options.environment.push_back("EMULATED_CLUSTER=" + cluster->name());
     const ChildResult result = run_child(peer_command(peer, ranks, program, cluster), {}, options);
     const std::string launcher = peer.launcher.front();

@@ -45,39 +45,6 @@ struct Streams {
     int input, output, errors;
 };
 
-/// While it lives, the signals that ask this process to end are read from a descriptor. Those that it ignores remain ignored.
-class SignalsToEnd {
-  public:
-    explicit SignalsToEnd(bool taken) {
-        ::sigset_t watched;
-        ::sigemptyset(&watched);
-        for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-            struct sigaction present {};
-            if (taken && ::sigaction(number, nullptr, &present) == 0 && present.sa_handler != SIG_IGN) ::sigaddset(&watched, number);
-        }
-        ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
-        descriptor_.reset(taken ? ::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC) : -1);
-    }
-    ~SignalsToEnd() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsToEnd(const SignalsToEnd&) = delete;
-    SignalsToEnd& operator=(const SignalsToEnd&) = delete;
-
-    int descriptor() const { return descriptor_.get(); }
-    /// The mask of a child.
-    const ::sigset_t& before() const { return before_; }
-    /// Returns the next signal, or 0. `from_keyboard`: the child has got it, too.
-    int next(bool& from_keyboard) const {
-        signalfd_siginfo signal;
-        if (::read(descriptor_.get(), &signal, sizeof signal) != sizeof signal) return 0;
-        from_keyboard = signal.ssi_code == SI_KERNEL;
-        return static_cast<int>(signal.ssi_signo);
-    }
-
-  private:
-    ::sigset_t before_;
-    Descriptor descriptor_;
-};
-
 /// Starts a program that ends when the calling thread ends, however it ends. Returns the process, or -1 with the reason in errno.
 pid_t start(const std::vector<char*>& argv, const std::vector<char*>& environment, const Streams& streams, const ::sigset_t& signals) {
     Ends reports = make_pipe();
@@ -120,75 +87,133 @@ bool read_some(const Descriptor& from, std::string& into) {
 
 }  // namespace
 
-ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options) {
-    using Clock = std::chrono::steady_clock;
-    bool limited = options.timeout != kForever;
-    auto deadline = limited ? Clock::now() + options.timeout : Clock::time_point::max();
-    const std::string& program = arguments.at(0);
-    Pipe in = open_pipe(program), out = open_pipe(program), errors = open_pipe(program);
+SignalsToEnd::SignalsToEnd() {
+    ::sigset_t watched;
+    ::sigemptyset(&watched);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction present {};
+        if (::sigaction(number, nullptr, &present) == 0 && present.sa_handler != SIG_IGN) ::sigaddset(&watched, number);
+    }
+    ::pthread_sigmask(SIG_BLOCK, &watched, &before_);
+    descriptor_.reset(::signalfd(-1, &watched, SFD_NONBLOCK | SFD_CLOEXEC));
+}
+
+SignalsToEnd::~SignalsToEnd() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+int SignalsToEnd::next(bool& from_keyboard) const {
+    signalfd_siginfo signal;
+    if (::read(descriptor_.get(), &signal, sizeof signal) != sizeof signal) return 0;
+    from_keyboard = signal.ssi_code == SI_KERNEL;
+    return static_cast<int>(signal.ssi_signo);
+}
+
+int SignalsToEnd::wait_for(std::chrono::milliseconds time) const {
+    pollfd descriptor{descriptor_.get(), POLLIN, 0};
+    ::poll(&descriptor, 1, static_cast<int>(time.count()));
+    bool from_keyboard = false;
+    return next(from_keyboard);
+}
+
+Child::Child(const std::vector<std::string>& arguments, const ChildOptions& options)
+    : program_(arguments.at(0)),
+      signals_(options.signals),
+      limited_(options.timeout != kForever),
+      deadline_(limited_ ? Clock::now() + options.timeout : Clock::time_point::max()) {
+    Pipe in = open_pipe(program_), out = open_pipe(program_), errors = open_pipe(program_);
 
     std::vector<std::string> own;
     for (char** entry = environ; *entry != nullptr; ++entry) own.emplace_back(*entry);
     const std::vector<std::string> environment = launcher::with_environment(std::move(own), options.environment);
 
-    const SignalsToEnd signals(options.takes_signals);
-    const pid_t child = start(launcher::pointers(arguments), launcher::pointers(environment),
-                              {in.childs.get(), out.childs.get(), errors.childs.get()}, signals.before());
-    ChildResult result;
-    if (child < 0 && errno == ENOENT) return result;
-    if (child < 0) fail(program, errno);
-    result.found = true;
-    in.childs.reset();
-    out.childs.reset();
-    errors.childs.reset();
+    ::sigset_t mask;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &mask);
+    process_ = start(launcher::pointers(arguments), launcher::pointers(environment),
+                     {in.childs.get(), out.childs.get(), errors.childs.get()}, signals_ != nullptr ? signals_->before() : mask);
+    if (process_ < 0 && errno != ENOENT) fail(program_, errno);
+    input_ = std::move(in.ours);
+    output_ = std::move(out.ours);
+    errors_ = std::move(errors.ours);
+}
 
-    bool is_ending = false;
-    const auto end = [&](bool it_knows) {
-        if (!it_knows) ::kill(child, SIGTERM);
-        is_ending = limited = true;
-        deadline = Clock::now() + kChildGrace;
-    };
-    // Serves all three streams at once. Otherwise a child that prints before it has read all its input could deadlock with this process.
+Child::~Child() {
+    if (process_ < 0) return;
+    end();
+    ChildResult ignored;
+    try {
+        serve({}, ignored);
+    } catch (const std::exception&) {  // there is no memory for what it prints, which nobody reads
+        ::kill(process_, SIGKILL);
+    }
+    while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+}
+
+void Child::end() {
+    ::kill(process_, SIGTERM);
+    end_soon();
+}
+
+void Child::end_soon() {
+    is_ending_ = limited_ = true;
+    deadline_ = Clock::now() + kChildGrace;
+}
+
+/// Serves all three streams at once until the child has closed its own two. Otherwise a child that prints before it has read all its input
+/// could deadlock with this process.
+void Child::serve(std::string_view input, ChildResult& result) {
     for (;;) {
-        if (in.ours.get() >= 0 && input.empty()) in.ours.reset();
-        std::array<pollfd, 4> descriptors{
-            {{in.ours.get(), POLLOUT, 0}, {out.ours.get(), POLLIN, 0}, {errors.ours.get(), POLLIN, 0}, {signals.descriptor(), POLLIN, 0}}};
-        if (out.ours.get() < 0 && errors.ours.get() < 0) break;
+        if (input.empty()) input_.reset();
+        std::array<pollfd, 4> descriptors{{{input_.get(), POLLOUT, 0},
+                                           {output_.get(), POLLIN, 0},
+                                           {errors_.get(), POLLIN, 0},
+                                           {signals_ != nullptr ? signals_->descriptor() : -1, POLLIN, 0}}};
+        if (output_.get() < 0 && errors_.get() < 0) break;
         int limit = -1;
-        if (limited) {
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+        if (limited_) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
             limit = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
             if (left <= 0) {
-                if (is_ending) {
-                    ::kill(child, SIGKILL);
+                if (is_ending_) {
+                    ::kill(process_, SIGKILL);
                     break;
                 }
                 result.timed_out = true;
-                end(false);
+                end();
                 continue;
             }
         }
         if (::poll(descriptors.data(), descriptors.size(), limit) < 0 && errno != EINTR) break;
         bool from_keyboard = false;
-        if (const int signal = descriptors[3].revents != 0 ? signals.next(from_keyboard) : 0; signal != 0 && !is_ending) {
+        if (const int signal = descriptors[3].revents != 0 ? signals_->next(from_keyboard) : 0; signal != 0 && !is_ending_) {
             result.interrupted = signal;
-            end(from_keyboard);
+            from_keyboard ? end_soon() : end();
         }
         if (descriptors[0].revents != 0) {
-            const ssize_t count = ::send(in.ours.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+            const ssize_t count = ::send(input_.get(), input.data(), input.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
             if (count > 0) input.remove_prefix(static_cast<std::size_t>(count));
             if (count < 0 && errno != EAGAIN && errno != EINTR) input = {};  // the child no longer reads; its exit code gives the reason
         }
-        if (descriptors[1].revents != 0 && !read_some(out.ours, result.output)) out.ours.reset();
-        if (descriptors[2].revents != 0 && !read_some(errors.ours, result.errors)) errors.ours.reset();
+        if (descriptors[1].revents != 0 && !read_some(output_, result.output)) output_.reset();
+        if (descriptors[2].revents != 0 && !read_some(errors_, result.errors)) errors_.reset();
     }
-    in.ours.reset();
+    input_.reset();
+}
 
+ChildResult Child::finish(std::string_view input) {
+    ChildResult result;
+    if (process_ < 0) return result;
+    result.found = true;
+    serve(input, result);
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0)
-        if (errno != EINTR) fail(program, errno);
+    while (::waitpid(process_, &status, 0) < 0)
+        if (errno != EINTR) fail(program_, errno);
+    process_ = -1;
     result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     return result;
+}
+
+ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options) {
+    return Child(arguments, options).finish(input);
 }
 
 }  // namespace rollcall::bench

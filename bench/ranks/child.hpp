@@ -1,12 +1,18 @@
 /// \file
-/// Runs a child process that reads from one pipe and writes to others.
+/// Runs child processes that read from one pipe and write to others.
 #pragma once
 
+#include <signal.h>
+#include <sys/types.h>
+
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <rollcall/time.hpp>
+
+#include "foundation/descriptor.hpp"
 
 namespace rollcall::bench {
 
@@ -22,17 +28,66 @@ struct ChildResult {
 /// How long a child may take to end after its time is over. A launcher needs this time to end its own processes.
 inline constexpr Timeout kChildGrace = std::chrono::seconds(2);
 
+/// While it lives, SIGINT, SIGTERM and SIGHUP do not end this process, but are read here. Those that it ignores remain ignored. Only for a
+/// process of one thread.
+class SignalsToEnd {
+  public:
+    SignalsToEnd();
+    ~SignalsToEnd();
+    SignalsToEnd(const SignalsToEnd&) = delete;
+    SignalsToEnd& operator=(const SignalsToEnd&) = delete;
+
+    /// Becomes readable when a signal comes.
+    int descriptor() const { return descriptor_.get(); }
+    /// The mask of a child.
+    const ::sigset_t& before() const { return before_; }
+    /// Returns the next signal, or 0. `from_keyboard`: the child has got it, too.
+    int next(bool& from_keyboard) const;
+    /// Sleeps until a signal comes, and returns it. Returns 0 after this time.
+    int wait_for(std::chrono::milliseconds time) const;
+
+  private:
+    ::sigset_t before_;
+    Descriptor descriptor_;
+};
+
 struct ChildOptions {
     std::vector<std::string> environment = {};  ///< K=V, added to the environment of this process.
     Timeout timeout = kForever;                 ///< After this time the child gets SIGTERM, and kChildGrace later it is killed.
-    /// If this process gets SIGINT, SIGTERM or SIGHUP, it does not end, but ends the child in the same way. Only for a process of one
-    /// thread.
-    bool takes_signals = false;
+    const SignalsToEnd* signals = nullptr;      ///< One of these ends the child in the same way.
 };
 
-/// Runs `arguments[0]`, which is looked up in PATH, without a shell. Writes `input` to its standard input and waits for its end. The caller
-/// need not handle SIGPIPE: a child that does not read its input causes no error. Any thread may call it. If this process is killed, the
-/// child gets SIGTERM. Throws Error{state} if the system refuses to start the child.
+/// A program that runs beside this one. If this process is killed, the child gets SIGTERM.
+class Child {
+  public:
+    /// Starts `arguments[0]`, which is looked up in PATH, without a shell. The signals of the options must live as long as the child.
+    /// Throws Error{state} if the system refuses to start the child.
+    explicit Child(const std::vector<std::string>& arguments, const ChildOptions& options = {});
+    /// Ends the child, as after its timeout, unless finish() was called.
+    ~Child();
+    Child(const Child&) = delete;
+    Child& operator=(const Child&) = delete;
+
+    /// Writes `input` to the child's standard input and waits for its end, once. The caller need not handle SIGPIPE: a child that does not
+    /// read its input causes no error.
+    ChildResult finish(std::string_view input = {});
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    /// Asks the child to end. It is killed after kChildGrace.
+    void end();
+    void end_soon();
+    void serve(std::string_view input, ChildResult& result);
+
+    std::string program_;
+    const SignalsToEnd* signals_;
+    Descriptor input_, output_, errors_;
+    pid_t process_ = -1;  ///< -1: there is none, or none any more.
+    bool limited_, is_ending_ = false;
+    Clock::time_point deadline_;
+};
+
+/// Runs a child from its start to its end. Any thread may call it, without signals.
 ChildResult run_child(const std::vector<std::string>& arguments, std::string_view input, const ChildOptions& options = {});
 
 }  // namespace rollcall::bench

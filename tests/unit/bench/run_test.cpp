@@ -183,8 +183,9 @@ TEST(BenchChild, EndsInPlaceOfItsParentWhenThatIsAskedToEnd) {
         const pid_t parent = ::fork();  // a process of one thread
         if (parent == 0) {
             ::signal(number, SIG_DFL);
+            const SignalsToEnd signals;
             const ChildResult result = run_child({"sh", "-c", "kill -" + std::to_string(number) + " $PPID; exec sleep 100"}, {},
-                                                 {.environment = {}, .takes_signals = true});
+                                                 {.environment = {}, .signals = &signals});
             ::_exit(result.interrupted == number && result.exit_code == 128 + SIGTERM && !result.timed_out ? 0 : 1);
         }
         int status = -1;

@@ -18,6 +18,7 @@
 #include "bench/cases/lists.hpp"
 #include "bench/cases/patterns.hpp"
 #include "bench/cases/payload.hpp"
+#include "bench/options/seed.hpp"
 #include "bench/options/sweep.hpp"
 #include "bench/peers/peer.hpp"
 #include "bench/peers/peer_calls.hpp"
@@ -39,7 +40,6 @@ constexpr int kRanks = 8, kPaperRanksOfGroups = 32;
 /// The settings with a ratio of 25:7 need two groups of at least one rank.
 constexpr int kFewestRanks = 2, kFewestPaperRanks = 4;
 constexpr std::uint64_t kDefaultIterations = 10, kDefaultRounds = 3;
-constexpr std::uint64_t kPatternSeed = 1;
 /// What patterns such as root_late take for the root.
 constexpr int kPatternRoot = 0;
 
@@ -47,7 +47,7 @@ struct Words : RoundWords {
     Words() { iterations = kDefaultIterations, rounds = kDefaultRounds; }
     bool own_sizes = false, paper = false;
     std::string bytes = "64Ki,1Mi", algorithms = "all", settings;
-    std::string groups;
+    std::string groups, seed = kDefaultSeed;
     std::vector<std::string> arrivals, peers;
     const char* operation() const { return own_sizes ? "intergroup_allgatherv" : "intergroup_allgather"; }
 };
@@ -60,6 +60,7 @@ struct Contest {
     std::vector<std::string> algorithms;
     bool leaves_out_impossible = false;
     std::uint64_t iterations = 0;
+    std::uint64_t first = 0;  ///< The number of the first iteration of this job.
     std::vector<const Peer*> peers;
 
     void add(const GroupCase& what, std::uint64_t mean, const Pattern& pattern) {
@@ -154,7 +155,7 @@ Samples measure(Job& job, const Contest& contest) {
                 if (!contest.leaves_out_impossible || error.code() != ErrorCode::invalid_argument) throw;
             }
         }
-        for (std::uint64_t iteration = 0; iteration < contest.iterations; ++iteration) {
+        for (std::uint64_t iteration = contest.first; iteration < contest.first + contest.iterations; ++iteration) {
             const std::vector<Nanoseconds> delays = contest.delays(number, iteration);
             for (const std::size_t chosen : shuffled(possible.size(), key_of({number}), iteration))
                 samples.values[contest.key(number, possible[chosen])].push_back(
@@ -166,8 +167,9 @@ Samples measure(Job& job, const Contest& contest) {
 
 std::vector<Pattern> patterns_of(const Words& words, int ranks) {
     std::vector<Pattern> patterns;
+    const std::uint64_t seed = parse_seed(words.seed);
     for (const std::string& text : words.arrivals)
-        for (Pattern& pattern : parse_patterns(text, kPatternSeed)) patterns.push_back(std::move(pattern));
+        for (Pattern& pattern : parse_patterns(text, seed)) patterns.push_back(std::move(pattern));
     if (patterns.empty()) patterns.emplace_back();
     for (const Pattern& pattern : patterns) {
         if (pattern.needs_message_time())
@@ -185,6 +187,7 @@ Contest contest_of(const Words& words, int ranks) {
                     .algorithms = parse_intergroup_algorithms(words.algorithms, true),
                     .leaves_out_impossible = words.algorithms == "all",
                     .iterations = words.iterations,
+                    .first = words.inherited.first_iteration,
                     .peers = parse_peers(words.peers)};
     const auto require = [&](std::string_view algorithm) {
         if (std::find(contest.algorithms.begin(), contest.algorithms.end(), algorithm) == contest.algorithms.end())
@@ -217,19 +220,21 @@ bool same_groups(const GroupCase& a, const GroupCase& b) { return a.first.size()
 
 /// The calls of a peer in `cases` cases from `first` on, which have the same groups. The first call of each case warms up, as the first one
 /// of each algorithm does in Rollcall's jobs. Ranks sleep until they arrive, as they do there.
-std::string plan_of(const Contest& contest, std::size_t first, std::size_t cases, std::uint64_t calls, const char* operation) {
+std::string plan_of(const Contest& contest, std::size_t first, std::size_t cases, std::uint64_t calls, std::uint64_t first_iteration,
+                    const char* operation) {
     const std::size_t in_first = contest.cases[first].first.size(), ranks = in_first + contest.cases[first].second.size();
     const std::vector<Nanoseconds> balanced(ranks);
     std::string text = fmt::format("{} 0 1 0 {} {}\n", operation, cases * calls, in_first);
     for (std::size_t number = first; number < first + cases; ++number)
         for (std::uint64_t call = 0; call < calls; ++call)
             text += fmt::format("0 {} {} {} {}\n", key_of({number, call}),
-                                fmt::join(call == 0 ? balanced : contest.delays(number, call - 1), " "),
+                                fmt::join(call == 0 ? balanced : contest.delays(number, first_iteration + call - 1), " "),
                                 fmt::join(contest.cases[number].first, " "), fmt::join(contest.cases[number].second, " "));
     return text;
 }
 
-/// Measures a peer in all cases. Returns samples as a job of Rollcall leaves them. `ours` are those of the job before.
+/// Measures a peer in all cases. Returns samples as a job of Rollcall leaves them. `ours` are those of the job before, which had the same
+/// iterations.
 Samples measure_peer(const Peer& peer, const Contest& contest, const char* operation, const Start& start, const Samples& ours) {
     Samples samples;
     samples.transport = peer_transport(start.cluster.get());
@@ -244,15 +249,16 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
         if (cases.size() * calls * (2 + 2 * ranks) > std::numeric_limits<int>::max())
             throw Error(ErrorCode::invalid_argument,
                         fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", cases.size() * calls, ranks));
-        const std::vector<double> times = run_peer_plan(peer, start.ranks, plan_of(contest, done, cases.size(), calls, operation),
-                                                        start.cluster.get(), 2 * ranks * calls * cases.size(), limit);
+        const std::vector<double> times =
+            run_peer_plan(peer, start.ranks, plan_of(contest, done, cases.size(), calls, ours.first_iteration, operation),
+                          start.cluster.get(), 2 * ranks * calls * cases.size(), limit);
         for (std::size_t call = 0; call < calls * cases.size(); ++call) {
             if (call % calls == 0) continue;
             const std::size_t number = done + call / calls;
             double longest = 0;  // until the last exit
             for (std::size_t rank = 0; rank < ranks; ++rank) longest = std::max(longest, times[2 * (call * ranks + rank) + 1]);
             samples.values[contest.key(number, peer.name)].push_back(
-                seconds_since_first_arrival(longest, contest.delays(number, call % calls - 1)));
+                seconds_since_first_arrival(longest, contest.delays(number, ours.first_iteration + call % calls - 1)));
         }
         done += cases.size();
     }
@@ -349,6 +355,7 @@ void add_command(usage::Command& bench, bool own_sizes, int& exit_code) {
                      "again (default: balanced)")
         ->type_name("PATTERNS")
         ->one_word_each_time();
+    add_seed_option(*command, words->seed, "Seed of the patterns");
     command
         ->add_option("--algorithm", words->algorithms,
                      "Algorithms by name or alias, separated by commas; or all; and auto, which is also measured with --peer")

@@ -11,6 +11,7 @@
 #include "bench/cases/lists.hpp"
 #include "bench/cases/patterns.hpp"
 #include "bench/cases/payload.hpp"
+#include "bench/options/seed.hpp"
 #include "bench/options/sweep.hpp"
 #include "bench/peers/peer_plan.hpp"
 #include "bench/plots/plot.hpp"
@@ -41,6 +42,7 @@ struct Words : RoundWords {
     std::string bytes = "64Ki";
     std::string compute = "uniform:0..10ms";
     std::string how = "sleep";
+    std::string seed = kDefaultSeed;
     std::string decouple, algorithms;  ///< Empty: kBothWays and what the settings say, or what a running job has.
     std::vector<std::string> peers;
     std::string plot;
@@ -53,6 +55,7 @@ struct Plan {
     Pattern compute;
     Compute how = Compute::sleep;
     std::uint64_t iterations = 0;
+    std::uint64_t first = 0;  ///< The number of the first iteration of this job.
     std::vector<const Peer*> peers;
 
     std::vector<Nanoseconds> computes(int ranks, std::uint64_t iteration) const { return compute.delays(ranks, 0, iteration, 0); }
@@ -91,7 +94,7 @@ class Runner {
         // A pattern computes the times of all ranks, which must not count.
         std::vector<Nanoseconds> computes(kWarmup + plan_.iterations);
         for (std::uint64_t i = 0; i < computes.size(); ++i)
-            computes[i] = plan_.computes(job_.size(), i)[static_cast<std::size_t>(job_.rank())];
+            computes[i] = plan_.computes(job_.size(), plan_.first + i)[static_cast<std::size_t>(job_.rank())];
         Took mine{};
         const auto background = [this] { return job_.progress_statistics().background_cpu_time; };
         for (std::uint64_t i = 0; i < computes.size(); ++i) {
@@ -172,7 +175,7 @@ Plan plan_of(const Words& words, int ranks) {
     plan.decouple = parse_names(words.decouple.empty() ? kBothWays : words.decouple, "way to decouple", modes);
     plan.algorithms =
         parse_names(words.algorithms.empty() ? kAutomatic : words.algorithms, "algorithm", algorithms_of_all(plan.operations));
-    plan.compute = Pattern::parse_option("--compute", words.compute);
+    plan.compute = Pattern::parse_option("--compute", words.compute, parse_seed(words.seed));
     if (plan.compute.needs_message_time())
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("--compute {}; allowed: a pattern in units of time, such as uniform:0..10ms", words.compute));
@@ -182,12 +185,14 @@ Plan plan_of(const Words& words, int ranks) {
     if (how.size() != 1) throw Error(ErrorCode::invalid_argument, fmt::format("--by {}; allowed: sleep or spin", words.how));
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
+    plan.first = words.inherited.first_iteration;
     plan.peers = parse_peers(words.peers);
     if (!plan.peers.empty()) require_short_plan(kWarmup + plan.iterations, ranks, false);
     return plan;
 }
 
-/// The same loop on a peer. Returns the samples that a job of Rollcall would leave. `ours` are those of the job before.
+/// The same loop on a peer. Returns the samples that a job of Rollcall would leave. `ours` are those of the job before, which had the same
+/// iterations.
 Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start, const Samples& ours) {
     const Timeout limit = peer_limit(start, ours.took);
     Samples samples;
@@ -199,7 +204,7 @@ Samples run_loops_of(const Peer& peer, const Plan& plan, const Start& start, con
                 fmt::format("{} 0 {} {} {}\n", operation, plan.how == Compute::sleep ? 1 : 0, kWarmup, kWarmup + plan.iterations);
             std::vector<Nanoseconds> computed(static_cast<std::size_t>(start.ranks));
             for (std::uint64_t i = 0; i < kWarmup + plan.iterations; ++i) {
-                const std::vector<Nanoseconds> own = plan.computes(start.ranks, i);
+                const std::vector<Nanoseconds> own = plan.computes(start.ranks, ours.first_iteration + i);
                 text += fmt::format("{} {} {}\n", call_bytes(kind, bytes, start.ranks), content_key(kind, bytes), fmt::join(own, " "));
                 for (std::size_t rank = 0; rank < own.size() && i >= kWarmup; ++rank) computed[rank] += own[rank];
             }
@@ -363,6 +368,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
                      "How long each rank computes in each iteration: a pattern, as in --arrival of `rollcall bench broadcast`")
         ->type_name("PATTERN")
         ->capture_default_str();
+    add_seed_option(*command, words->seed, "Seed of the pattern");
     command->add_option("--by", words->how, "sleep: the ranks sleep instead of computing; spin: they occupy their cores")
         ->type_name("sleep|spin")
         ->capture_default_str();

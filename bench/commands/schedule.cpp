@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <functional>
 #include <iostream>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <random>
@@ -14,6 +13,7 @@
 #include <rollcall/error.hpp>
 
 #include "bench/cases/lists.hpp"
+#include "bench/options/seed.hpp"
 #include "bench/ranks/rounds.hpp"
 #include "bench/results/figures.hpp"
 #include "bench/results/progress_line.hpp"
@@ -35,7 +35,7 @@ constexpr std::uint64_t kMostCells = std::uint64_t{1} << 26;
 constexpr const char *kUniform = "uniform", *kSkewed = "skewed";
 
 struct Words {
-    std::string ranks = "32,64,128,256,512", patterns = "uniform,skewed", searches = "all", seed = "1";
+    std::string ranks = "32,64,128,256,512", patterns = "uniform,skewed", searches = "all", seed = kDefaultSeed;
     std::optional<std::string> segments;
     std::uint64_t iterations = kDefaultIterations;
     output::Format format = output::Format::text;
@@ -61,7 +61,7 @@ Plan plan_of(const Words& words) {
               .patterns = parse_names(words.patterns, "pattern", std::vector<Choice>{{.name = kUniform}, {.name = kSkewed}}),
               .searches = {},
               .iterations = words.iterations,
-              .seed = parse_count(words.seed, "--seed", 0, std::numeric_limits<std::uint64_t>::max())};
+              .seed = parse_seed(words.seed)};
     if (words.segments) plan.segments = static_cast<int>(parse_count(*words.segments, "--segments", 1, kMostSegments));
     for (const std::uint64_t ranks : plan.ranks)
         if (const std::uint64_t segments = plan.segments ? static_cast<std::uint64_t>(*plan.segments) : ranks;
@@ -181,7 +181,7 @@ void add_schedule_command(usage::Command& bench) {
         ->type_name("linear|pairing_heap|segment_tree|all,...")
         ->capture_default_str();
     add_count_option(*command, "--iterations", words->iterations, "Reductions in each cell, each with a new pattern");
-    command->add_option("--seed", words->seed, "Seed of the patterns")->type_name("S")->capture_default_str();
+    add_seed_option(*command, words->seed, "Seed of the patterns");
     output::add_format_option(*command, words->format);
     command->footer(R"(
 This is the test of Proficz and Ocetkiewicz, "Improving Clairvoyant" (2020), section 5.7.

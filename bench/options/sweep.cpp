@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <limits>
 #include <numeric>
 #include <span>
 
@@ -239,7 +238,7 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
     }
     command.add_option("--root", words.root, root_help(collectives::operation(operation)))->type_name("R")->capture_default_str();
     command.add_option("--iterations", words.iterations, "Measured calls in each cell")->type_name("N");
-    command.add_option("--seed", words.seed, "Seed of the patterns and of the order of the calls")->type_name("S")->capture_default_str();
+    add_seed_option(command, words.seed, "Seed of the patterns and of the order of the calls");
     // Calls between two groups have no such option.
     if (!between)
         command
@@ -303,7 +302,7 @@ Sweep checked(const SweepWords& words, OperationKind operation, int ranks, Ranks
     sweep.operation = operation;
     sweep.ranks = ranks;
     if (runtime::is_between_groups(operation)) sweep.in_first = static_cast<int>(groups_of(words.groups, ranks).front());
-    sweep.seed = parse_count(words.seed, "--seed", 0, std::numeric_limits<std::uint64_t>::max());
+    sweep.seed = parse_seed(words.seed);
     sweep.phases = checked(words.phases, words.paper ? kPaperCompute : kNoCompute);
     if (words.paper) {
         use_paper(sweep, words);

@@ -12,6 +12,7 @@
 #include "bench/cases/paper.hpp"
 #include "bench/cases/patterns.hpp"
 #include "bench/cases/phases.hpp"
+#include "bench/options/seed.hpp"
 #include "collectives/operations.hpp"
 #include "support/output.hpp"
 
@@ -32,7 +33,7 @@ struct SweepWords {
     PhaseWords phases;
     std::string root = "0";
     std::string iterations;
-    std::string seed = "1";
+    std::string seed = kDefaultSeed;
     std::string segment;
     std::string plot, raw;
     bool explain = false;

@@ -37,8 +37,10 @@ int measure_rounds(const Start& start, const RoundWords& words, const RoundBench
             const auto& more = benchmark.variants[variant].environment;
             environment.insert(environment.end(), more.begin(), more.end());
             // The environment chooses the transport.
-            Samples samples = collect(start, environment, {"--transport", "default"});
+            const std::uint64_t first = round * words.iterations;
+            Samples samples = collect(start, environment, {"--transport", "default", kFirstIterationOption, std::to_string(first)});
             if (samples.exit_code != 0) return samples.exit_code;
+            samples.first_iteration = first;
             if (benchmark.after_job) benchmark.after_job(transport, samples);
             measured[variant].push_back(std::move(samples));
         }

@@ -70,7 +70,8 @@ struct RoundBenchmark {
     /// Prints the results of one variant over one transport: the samples of each round.
     std::function<void(CellPrinter&, const Variant&, const std::vector<Samples>&)> print;
 };
-/// Outside a job, starts jobs of this same command: for each transport, so many rounds of all variants. Stops after the first job that
+/// Outside a job, starts jobs of this same command: for each transport, so many rounds of all variants. Iterations are numbered on from
+/// round to round, so each round has other random delays. Stops after the first job that
 /// fails, prints the rounds that were complete, and returns its exit code; otherwise returns 0. It prints them, too, before it lets an
 /// error of after_job() through. Inside a job, measures as one of its ranks. Rank 0 then leaves the samples for the process that started
 /// the job, or prints them if no process waits for them.

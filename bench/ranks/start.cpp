@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -144,7 +145,10 @@ void add_inherited_options(usage::Command& command, Inherited& inherited) {
     command.add_option(kSamplesOption, inherited.samples)->group("");
     command.add_option(kTerminalFileOption, inherited.terminal_file)->group("");
     command.add_option(kSamplesFileOption, inherited.samples_file)->group("");
-    command.add_option(kFirstIterationOption, inherited.first_iteration)->group("");
+    const auto read_first = [&inherited](const std::string& word) {
+        inherited.first_iteration = parse_count(word, kFirstIterationOption, 0, std::numeric_limits<std::uint64_t>::max());
+    };
+    command.add_option(kFirstIterationOption, read_first)->group("");
 }
 
 void add_start_options(usage::Command& command, StartWords& words, int default_ranks) {

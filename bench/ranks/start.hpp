@@ -7,6 +7,7 @@
 /// no descriptors, so there the options are file names.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -42,7 +43,7 @@ struct Inherited {
     int terminal = -1;
     int samples = -1;
     std::string terminal_file, samples_file;
-    int first_iteration = 0;  ///< The number of the first iteration, where several jobs measure one cell.
+    std::uint64_t first_iteration = 0;  ///< The number of the first iteration, where several jobs measure one cell.
 };
 inline constexpr const char* kFirstIterationOption = "--inherited-first-iteration";
 void add_inherited_options(usage::Command& command, Inherited& inherited);
@@ -89,7 +90,8 @@ std::filesystem::path samples_path(const Inherited& inherited);
 /// Numbers measured in a job, by name, in the order in which they came.
 struct Samples {
     int exit_code = 0;
-    Nanoseconds took = 0;  ///< From the start of the job to its end. Only collect() sets it.
+    Nanoseconds took = 0;               ///< From the start of the job to its end. Only collect() sets it.
+    std::uint64_t first_iteration = 0;  ///< The number of the job's first iteration. Only run_rounds() sets it, for after_job().
     std::string transport;
     std::string explanation;  ///< Explains the algorithm that `auto` chose. Empty: the user wanted no explanation.
     std::map<std::string, std::vector<double>> values;

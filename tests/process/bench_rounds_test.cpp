@@ -47,6 +47,33 @@ TEST_F(BenchCommand, OverlapWithoutLandingMemoryMeasuresWhatIsLeft) {
     EXPECT_EQ(Json::parse(lines[0])["algorithm"], "no_landing");
 }
 
+TEST_F(BenchCommand, TheLoopHasOtherTimesInEachRoundAndWithEachSeed) {
+    const auto limit = [&](const std::string& seed) {
+        const Ended ended =
+            run("bench loop --operation gather --bytes 8 --compute uniform:0..4ms --decouple no --iterations 2 --rounds 3 --ranks 2"
+                " --timeout 100s --format json --seed " +
+                seed);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        return ended.code == 0 ? Json::parse(ended.out)["limit"] : Json();
+    };
+    const Json first = limit("1");
+    EXPECT_LT(first["low"], first["high"]) << first;
+    EXPECT_EQ(first, limit("1")) << "the same seed gives the same times";
+    EXPECT_NE(first, limit("2"));
+}
+
+TEST_F(BenchCommand, AllgathersBetweenGroupsHaveOtherDelaysInEachRoundAndWithEachSeed) {
+    const auto delays = directory_ / "delays";
+    std::ofstream(delays) << "0 0\n0 0\n0 100ms\n0 100ms\n";
+    const auto longest = [&](const std::string& words) {
+        const Ended ended = run("bench intergroup_allgather --ranks 2 --bytes 8 --timeout 100s --format json --algorithm auto " + words);
+        EXPECT_EQ(ended.code, 0) << ended.error;
+        return ended.code == 0 ? Json::parse(lines_of(ended.out).front())["run_time"]["high"].get<double>() : 0;
+    };
+    EXPECT_GE(longest("--iterations 2 --rounds 2 --arrival file:" + delays.string()), 0.1) << "the second round has the other delays";
+    EXPECT_GE(longest("--iterations 1 --rounds 1 --arrival late:50%:100ms --seed 2"), 0.1) << "with seed 1, no rank is late";
+}
+
 TEST_F(BenchCommand, TheLoopDrawsBars) {
     if (std::system("command -v gnuplot >/dev/null") != 0) GTEST_SKIP() << "gnuplot is not installed";
     const auto picture = directory_ / "loop.svg";

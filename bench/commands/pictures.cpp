@@ -66,14 +66,27 @@ std::string line_of(const Measured& measured) {
                                           : fmt::format("{}, landing {}", measured.identity.algorithm, measured.setup.landing);
 }
 
-/// The call with the median of the mean elapsed times.
-const CallSample& median_call(const Measured& measured) {
-    std::vector<std::pair<double, const CallSample*>> order;
+/// The iterations of which all cells have a call. A simulation makes fewer calls of an algorithm that takes longer to simulate.
+std::set<std::uint64_t> common_iterations(const std::vector<const Measured*>& cells) {
+    std::set<std::uint64_t> common;
+    for (const Measured* cell : cells) {
+        std::set<std::uint64_t> own;
+        for (const CallSample& call : cell->calls)
+            if (cell == cells.front() || common.contains(call.iteration)) own.insert(call.iteration);
+        common.swap(own);
+    }
+    return common;
+}
+
+/// Of the calls of these iterations, the one with the median of the mean elapsed times.
+std::uint64_t iteration_of_median_call(const Measured& measured, const std::set<std::uint64_t>& iterations) {
+    std::vector<std::pair<double, std::uint64_t>> order;
     for (const CallSample& call : measured.calls)
-        order.emplace_back(measure(call.arrivals, call.exits, measured.setup).mean_elapsed, &call);
+        if (iterations.contains(call.iteration))
+            order.emplace_back(measure(call.arrivals, call.exits, measured.setup).mean_elapsed, call.iteration);
     const auto middle = order.begin() + static_cast<std::ptrdiff_t>((order.size() - 1) / 2);
     std::nth_element(order.begin(), middle, order.end());
-    return *middle->second;
+    return middle->second;
 }
 
 }  // namespace
@@ -179,15 +192,19 @@ void Pictures::add_calls(Picture& picture) const {
         if (measured.identity.pattern == pattern)
             candidates.emplace_back(collective_cell(measured.identity, measured.setup, measured.calls).metrics[1].value.median, &measured);
     if (candidates.empty()) return;
-    const std::uint64_t iteration = median_call(*candidates.front().second).iteration;
     auto fastest = candidates;
     std::stable_sort(fastest.begin(), fastest.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     if (sweep_.named.size() < sweep_.algorithms.size()) fastest.resize(std::min(fastest.size(), kMostCalls));
-    for (const auto& candidate : candidates) {
-        if (std::find(fastest.begin(), fastest.end(), candidate) == fastest.end()) continue;
-        const auto& calls = candidate.second->calls;
-        const auto call = std::find_if(calls.begin(), calls.end(), [&](const CallSample& one) { return one.iteration == iteration; });
-        if (call != calls.end()) picture.emplace_back(gantt_of(*candidate.second, *call));
+    std::vector<const Measured*> shown;
+    for (const auto& candidate : candidates)
+        if (std::find(fastest.begin(), fastest.end(), candidate) != fastest.end()) shown.push_back(candidate.second);
+    const std::set<std::uint64_t> common = common_iterations(shown);
+    if (common.empty()) return;
+    const std::uint64_t iteration = iteration_of_median_call(*shown.front(), common);
+    for (const Measured* measured : shown) {
+        const auto& calls = measured->calls;
+        picture.emplace_back(gantt_of(
+            *measured, *std::find_if(calls.begin(), calls.end(), [&](const CallSample& one) { return one.iteration == iteration; })));
     }
 }
 

@@ -296,6 +296,27 @@ TEST(BenchPictures, NamedAlgorithmsAllHaveTheirCall) {
     EXPECT_EQ(calls(false), (std::vector<std::string>{"adaptive", "optimal", "two_part", "sorted_linear"}));
 }
 
+// A simulation makes fewer calls of an algorithm that takes longer.
+TEST(BenchPictures, AlgorithmsWithFewerCallsHaveTheirCallToo) {
+    Sweep sweep;
+    sweep.operation = runtime::OperationKind::gather;
+    sweep.sizes = {64};
+    sweep.algorithms = sweep.named = {"linear", "binomial"};
+    Pictures pictures(sweep);
+    for (const std::string& algorithm : sweep.algorithms) {
+        Measured measured{{"gather", algorithm, "ucx", 2, 64, "late", 1}, {.message_time = 5}, {}, {}};
+        for (std::uint64_t i = 0; i < (algorithm == "linear" ? 9u : 3u); ++i) {
+            const auto exit = static_cast<Nanoseconds>(10 * (i + 1));
+            measured.calls.push_back({.iteration = i, .start = 0, .asked = {0, 1}, .arrivals = {0, 1}, .exits = {exit, exit}});
+        }
+        pictures.add(measured, collective_cell(measured.identity, measured.setup, measured.calls));
+    }
+    std::vector<std::string> found;
+    for (const Chart& chart : pictures.picture())
+        if (const auto* one = std::get_if<GanttChart>(&chart)) found.push_back(one->title);
+    EXPECT_EQ(found, (std::vector<std::string>{"linear, 64, late: call 1", "binomial, 64, late: call 1"}));
+}
+
 TEST_F(BenchPlot, MissingProgramNamesThePackage) {
     const std::string missing = (folder_ / "no_such_program").string();
     EXPECT_TRUE(mentions(failure([&] { require_gnuplot(missing); }), "gnuplot-nox"));

@@ -169,7 +169,8 @@ void add_intergroup_command(usage::Command& simulate) {
     command->footer(R"(
 Q. Kang, J. L. Traeff, R. Al-Bahrani, A. Agrawal, A. Choudhary and W. Liao, "Scalable algorithms for MPI intergroup allgather and
 allgatherv" (2019).
-  time         until the last rank has the blocks of the other group
+  time         until the last rank has the blocks of the other group, in nanoseconds; with the default of --model this is
+               the number of bytes that are sent one after the other
   over_least   time, divided by the time of the bytes of the larger group, which each rank of the other group must receive
   improvement  the time of the sequential root gathering of MPI libraries, divided by this time
   expected     the improvement that equation (5) gives for long blocks

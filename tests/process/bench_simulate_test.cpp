@@ -329,6 +329,10 @@ TEST_F(BenchCommand, SimulatedAllgathersBetweenGroupsArePrintedAsNumbers) {
         for (const char* number : {"time", "over_least", "improvement"}) EXPECT_TRUE(row[number].is_number()) << line;
         EXPECT_TRUE(row["algorithm"] == "full_duplex" ? row["expected"].is_number() : row["expected"].is_null()) << line;
     }
+    const Ended one_message =
+        run("simulate intergroup_allgather --groups 1,1 --blocks 8,8 --model alpha=2us,beta=1 --format json --algorithms full_duplex");
+    ASSERT_EQ(one_message.code, 0) << one_message.error;
+    EXPECT_EQ(Json::parse(one_message.out)["time"], 2008.0) << "nanoseconds, as the help says";
 }
 
 // The sum of the times would not be a number of nanoseconds.

@@ -61,6 +61,19 @@ std::uint64_t largest_mean(SizeDistribution distribution) {
     }
 }
 
+bool has_rho(SizeDistribution distribution) { return distribution == SizeDistribution::spikes || distribution == SizeDistribution::skewed; }
+
+bool is_random(SizeDistribution distribution) {
+    switch (distribution) {
+        case SizeDistribution::random:
+        case SizeDistribution::random_decreasing:
+        case SizeDistribution::random_increasing:
+        case SizeDistribution::bucket:
+        case SizeDistribution::spikes: return true;
+        default: return false;
+    }
+}
+
 std::vector<std::uint64_t> block_sizes(SizeDistribution distribution, int ranks, std::uint64_t b, int rho, std::uint32_t seed) {
     const auto n = static_cast<std::uint64_t>(ranks), few = static_cast<std::uint64_t>(rho);
     GlibcRandom random(seed);

@@ -31,6 +31,10 @@ inline constexpr std::array kSizeDistributions = {
 
 std::string_view name(SizeDistribution distribution);
 
+/// Whether rho, or random numbers, determine the sizes.
+bool has_rho(SizeDistribution distribution);
+bool is_random(SizeDistribution distribution);
+
 /// Returns the largest b of this distribution. Random numbers have 31 bits.
 std::uint64_t largest_mean(SizeDistribution distribution);
 

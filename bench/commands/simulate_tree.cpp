@@ -186,6 +186,11 @@ std::vector<Problem> problems_of(const Words& words) {
         problems.push_back({.name = "given", .sizes = parse_sizes(sizes, "--sizes", Repeated::kept), .costs = costs});
         return problems;
     }
+    const std::vector<SizeDistribution> distributions = parse_distributions(sizes);
+    if (words.rho != std::to_string(kDefaultRho) && std::ranges::none_of(distributions, has_rho))
+        throw Error(ErrorCode::invalid_argument, "--rho changes the sizes of spikes and skewed only; leave it out");
+    if (words.seed != "1" && !words.late && std::ranges::none_of(distributions, is_random))
+        throw Error(ErrorCode::invalid_argument, "--seed, but nothing random is drawn; allowed: with --late, or random sizes");
     const auto ranks = static_cast<int>(parse_count(words.ranks.value_or("2000"), "--ranks", 1, kMostRanks));
     const std::vector<std::uint64_t> blocks = parse_sizes(words.block.value_or("1000"), "--block");
     constexpr std::uint64_t kMostBlock = std::uint64_t{1} << 31;
@@ -195,7 +200,7 @@ std::vector<Problem> problems_of(const Words& words) {
     const auto rho = static_cast<int>(parse_count(words.rho, "--rho", 1, kMostRanks));
     const auto seed = static_cast<std::uint32_t>(parse_count(words.seed, "--seed", 0, std::numeric_limits<std::int32_t>::max()));
     for (const std::uint64_t block : blocks)
-        for (const SizeDistribution each : parse_distributions(sizes)) {
+        for (const SizeDistribution each : distributions) {
             require_sizes(each, block);
             problems.push_back({.name = std::string(name(each)), .sizes = block_sizes(each, ranks, block, rho, seed), .costs = costs});
         }

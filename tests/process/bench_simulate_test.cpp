@@ -290,6 +290,12 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     expect_refused("simulate tree --sizes heaps", {"'heaps'", "spikes, decreasing"});
     expect_refused("simulate tree --gamma 2", {"--gamma is more than --beta"});
     expect_refused("simulate tree --sizes 1,2 --ranks 2", {"leave out --ranks"});
+    expect_refused("simulate tree --sizes same --rho 7", {"--rho changes the sizes of spikes and skewed only"});
+    expect_refused("simulate tree --sizes random,bucket --rho 7", {"--rho changes the sizes of spikes and skewed only"});
+    expect_refused("simulate tree --sizes same,skewed --seed 9", {"--seed", "nothing random", "--late"});
+    for (const char* used :
+         {"--sizes same,skewed --rho 7", "--sizes same,bucket --seed 9", "--sizes same --seed 9 --late 10", "--rho 7 --seed 9"})
+        EXPECT_EQ(run("simulate tree --ranks 8 --trees adaptive --root 0 --block 10 " + std::string(used)).code, 0) << used;
     for (const char* ignored : {" --rho 6", " --seed 2"})
         expect_refused("simulate tree --sizes 1,2" + std::string(ignored), {"draws no sizes"});
     expect_refused("simulate tree --sizes 1,2 --root 2", {"--root", "0 to 1"});

@@ -211,7 +211,7 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
             missing.push_back(cost.name);
             continue;
         }
-        if (is_unsteady(estimate(measured->second))) unsteady.push_back(cost.name);
+        if (is_unsteady(measured->second)) unsteady.push_back(cost.name);
         now.*cost.member = cost_of(measured->second);
         const auto seconds = [](Nanoseconds time) { return output::Seconds{static_cast<double>(time) * 1e-9}; };
         const double change = static_cast<double>(now.*cost.member) / static_cast<double>(before.*cost.member);
@@ -228,8 +228,9 @@ void finish(const Words& words, const std::string& path, const Samples& samples,
     std::cerr << fmt::format("written to {}\n", printable(path));
     if (!unsteady.empty())
         std::cerr << fmt::format(
-            "rollcall tune: the samples of {} differ by more than {:g}x, so other programs seem to use this machine: run it again when "
-            "nothing else runs\n",
+            "rollcall tune: the slowest quarter of the samples of {} takes more than {:g}x as long as the fastest quarter, so other "
+            "programs "
+            "seem to use this machine: run it again when nothing else runs\n",
             fmt::join(unsteady, ", "), kUnsteady);
     if (!missing.empty())
         std::cerr << fmt::format(

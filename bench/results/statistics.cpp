@@ -77,7 +77,7 @@ Estimate estimate(std::span<const double> samples) {
     return {median, sorted[k - 1], sorted[n - k]};
 }
 
-bool is_unsteady(const Estimate& value) { return value.high > kUnsteady * value.low; }
+bool is_unsteady(std::span<const double> samples) { return percentile(samples, 75) > kUnsteady * percentile(samples, 25); }
 
 Estimate estimate_mean(std::span<const double> samples) {
     require_samples(samples);

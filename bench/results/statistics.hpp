@@ -26,9 +26,9 @@ inline constexpr std::size_t kFewestSamples = 6;
 /// there are no samples.
 Estimate estimate(std::span<const double> samples);
 
-/// Whether the samples of something that ought to be the same each time differ too much: the interval reaches from one number to more than
-/// kUnsteady times that number.
-bool is_unsteady(const Estimate& value);
+/// Whether the samples of something that ought to be the same each time differ too much: the upper quartile is more than kUnsteady times
+/// the lower one. Errors as in percentile().
+bool is_unsteady(std::span<const double> samples);
 inline constexpr double kUnsteady = 3;
 
 /// Returns the mean in the place of the median, with its 95 % interval by Student's t. The interval supposes that the mean is normally

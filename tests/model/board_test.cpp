@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/arrivals/board.hpp"
+#include "tests/model/decoupled.hpp"
 #include "tests/model/job.hpp"
 
 namespace rollcall::model_test {
@@ -41,6 +42,28 @@ Simulation::RankCall rooted_call(const AlgorithmEntry& entry, int rank, int root
         collectives::arguments_of(collectives::operation(entry.operation), {}, kBytes, static_cast<int>(arrivals.size()), rank == root);
     call.arguments.oracle = arrivals.data();
     return call;
+}
+
+// A root waits for forty ranks, none of which comes.
+TEST(LostNotices, AreAskedForOfSixteenRanksAtATime) {
+    Simulation::Options options;
+    options.ranks = 41;
+    options.node_memory = false;
+    Simulation simulation(options);
+    decoupled::HandMade gather(simulation, 0, collectives::find_algorithm(OperationKind::gather, "online_linear"), 0, 8, std::byte{0});
+    runtime::Engine& root = simulation.engine(0);
+    root.begin(*gather.operation);
+    simulation.network().run();
+    std::vector<std::uint64_t> asked;
+    for (int ticks = 0; ticks < 100 && asked.size() < 3; ++ticks) {
+        const std::uint64_t before = simulation.network().messages();
+        ASSERT_NE(root.due(), kNever);
+        root.tick(root.due());
+        if (const auto sent = simulation.network().messages() - before; sent > 0) asked.push_back(sent);
+    }
+    EXPECT_EQ(asked, (std::vector<std::uint64_t>{16, 16, 8}));
+    gather.operation->abandon(root, Error(ErrorCode::timeout, "no rank came"));
+    simulation.network().run();
 }
 
 // Several ranks reach the call before the root does, and the root finds nothing on its board.

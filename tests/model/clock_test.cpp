@@ -231,6 +231,17 @@ TEST(Clocks, AgainWhereAClockIsAdjusted) {
     }
 }
 
+// No clock that is being adjusted drifts by more than 1000 ppm. What seems to do so has jumped.
+TEST(Clocks, NoDriftIsAboveThatOfClocksThatAreAdjusted) {
+    Random random(80);
+    Hosts job(random, 24, 12, 20'000, 500);
+    job.adjust(static_cast<int>(random.below(24)), random.chance(0.5) ? 5000e-6 : -5000e-6);
+    job.synchronize();
+    job.wait(60 * kSecond);
+    job.synchronize(true);
+    for (int rank = 0; rank < job.size(); ++rank) EXPECT_LE(std::abs(job.result(rank).model.drift), 1000e-6) << rank;
+}
+
 // A rank dies at any moment. No rank hangs, and each rank that could not be synchronised is told which rank died.
 TEST(Clocks, ADeathIsToldToAllWhoWait) {
     Random random(77);

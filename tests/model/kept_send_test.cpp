@@ -93,6 +93,36 @@ TEST(KeptSend, NotShortOnesAndNotWhereCallsEndWithTheirCallers) {
     coupled.expect_nothing_left();
 }
 
+TEST(KeptSend, ItsCallerWaitsForFiftyMicrosecondsAndTheTimeOfACopy) {
+    KeptSends job;
+    const auto patience = [&](std::uint64_t bytes) {
+        return job.sender().patience(Transfer(Transfer::Direction::send, 1, 0, 0, {nullptr, bytes}));
+    };
+    EXPECT_GE(patience(kLong), 50'000);
+    EXPECT_LT(patience(kLong), 60'000);
+    EXPECT_GE(patience(std::uint64_t{1} << 30), 50'000 + 10'000'000) << "no memory copies 100 GB/s";
+}
+
+// A message that came earlier wants the room.
+TEST(KeptSend, NotWhereAnEarlyMessageWaitsForRoom) {
+    KeptSends job;
+    Messages others(job.simulation);
+    constexpr std::uint64_t kLanded = 20'000;
+    const std::uint64_t waits = job.sender().landing().budget() - kLanded + 1;
+    others.send(1, 0, 5, kLanded, 1, 0);
+    others.send(1, 0, 6, waits, 2, 0);
+    job.simulation.network().run();
+    ASSERT_EQ(job.sender().landing().used(), kLanded);
+    EXPECT_FALSE(job.send(std::byte{7})) << "although there is room";
+    others.receive(0, 1, 6, waits, 0);
+    job.simulation.network().run();
+    EXPECT_TRUE(job.send(std::byte{8}));
+    for (const int fill : {7, 8}) EXPECT_EQ(job.receive(), std::vector<std::byte>(kLong, static_cast<std::byte>(fill)));
+    others.receive(0, 1, 5, kLanded, 0);
+    job.simulation.network().run();
+    EXPECT_EQ(job.sender().landing().used(), 0u);
+}
+
 // The receiver waits: the message is on its way when the caller wants to go. A copy would bring nothing.
 TEST(KeptSend, NotWhatTheReceiverIsTaking) {
     KeptSends job;

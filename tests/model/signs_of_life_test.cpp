@@ -91,7 +91,11 @@ TEST_F(SignsOfLife, ThatAreNotThereFailWhatWaitsAndAllRanksOfTheHost) {
     simulation_.network().run();
     signs_.silent.push_back({{2, 3}, "has not answered"});
     look();
-    look();
+    const Nanoseconds certain = simulation_.network().now() + kSecond / 2;
+    EXPECT_EQ(engine().due(), certain) << "a rank is suspected for half a second";
+    engine().tick(certain - 1);
+    EXPECT_FALSE(receive.done());
+    engine().tick(certain);
     ASSERT_TRUE(receive.done());
     ASSERT_NE(receive.error(), nullptr);
     EXPECT_EQ(receive.error()->code(), ErrorCode::peer_failed);

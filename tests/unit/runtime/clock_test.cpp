@@ -114,6 +114,16 @@ TEST(ClockFit, FindsExactDrift) {
     }
 }
 
+// Crystals drift less. A clock that is being adjusted drifts more, which one window does not show reliably.
+TEST(ClockFit, DriftIsAtMost200PartsPerMillion) {
+    std::mt19937_64 random(seed() + 9);
+    for (const double drift : {400e-6, -5000e-6}) {
+        const ClockFit fitted = fit(measure({kDay, kSecond, drift}, 50, 30'000'000, 20'000, 0, 0, random));
+        EXPECT_EQ(std::abs(fitted.model.drift), 200e-6);
+        EXPECT_TRUE(std::isinf(fitted.drift_deviation)) << "another synchronisation may show another drift";
+    }
+}
+
 TEST(ClockFit, DelayedSamplesCountForLittle) {
     std::mt19937_64 random(seed() + 1);
     for (int repetition = 0; repetition < test::repetitions(200); ++repetition) {

@@ -61,9 +61,11 @@ class NoNetwork final : public transport::Transport {
     /// The same for long messages only.
     bool has_memory_for_long = true;
     transport::Started long_sent = transport::Started::done, fetches = transport::Started::failed;  ///< What send() and fetch() return.
-    transport::Completion* fetched = nullptr;                                                       ///< Of the last fetch.
-    int declined = 0;     ///< Offers.
-    bool shares = false;  ///< What shares_memory() returns.
+    bool holds_texts = false;                  ///< Whether a short message with data stays under way.
+    transport::Completion* held = nullptr;     ///< Of the last one that does.
+    transport::Completion* fetched = nullptr;  ///< Of the last fetch.
+    int declined = 0;                          ///< Offers.
+    bool shares = false;                       ///< What shares_memory() returns.
 
     std::string_view name() const override { return "none"; }
     std::uint32_t version() const override { return 1; }
@@ -75,14 +77,17 @@ class NoNetwork final : public transport::Transport {
         polls.fetch_add(1, std::memory_order_relaxed);
         return deliver() + (has_traffic_.load(std::memory_order_relaxed) ? 1 : 0);
     }
-    transport::Started send(int, std::span<const std::byte> header, transport::ConstBytes, transport::Path path,
-                            transport::Completion&) override {
+    transport::Started send(int, std::span<const std::byte> header, transport::ConstBytes payload, transport::Path path,
+                            transport::Completion& completion) override {
         const bool is_long = path == transport::Path::large;
         if (!has_memory || (is_long && !has_memory_for_long)) throw std::bad_alloc();
         last_header.assign(header.begin(), header.end());
         last_path = path;
         ++sent;
-        return is_long ? long_sent : transport::Started::done;
+        if (is_long) return long_sent;
+        if (!holds_texts || payload.size == 0) return transport::Started::done;
+        held = &completion;
+        return transport::Started::pending;
     }
     transport::Started fetch(const transport::Offer&, transport::Bytes, transport::Completion& completion) override {
         if (!has_memory) throw std::bad_alloc();

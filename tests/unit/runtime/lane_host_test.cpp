@@ -56,5 +56,34 @@ TEST_F(LaneOfALoop, StaysAwakeForABacklogThatMayHaveTheMessage) {
     expect_that_it_stays_awake();
 }
 
+// Words that tell other ranks of a failure stay under way, because their receiver takes nothing.
+TEST(LaneWords, HaveFiftyMillisecondsToLeave) {
+    LaneUnderTest test(host_driven());
+    {
+        const auto group = std::make_shared<Group>();
+        group->id = kCommunicator;
+        group->size = 3;
+        CommunicatorState state(group, 0);
+        test.engine.add(state);
+        test.engine.remove(state);
+    }
+    test.network.holds_texts = true;
+    test.lane.as_owner([&](Engine& engine) {
+        CollectiveHeader probe;
+        probe.base.kind = MessageKind::probe;
+        probe.base.communicator = kCommunicator;
+        probe.base.source = 1;
+        probe.sequence = 1;
+        engine.on_message(std::as_bytes(std::span(&probe, 1)), {});
+    });
+    ASSERT_TRUE(test.engine.has_words_under_way());
+    const Nanoseconds begin = monotonic_now();
+    test.lane.let_words_leave();
+    EXPECT_GE(monotonic_now() - begin, 50'000'000);
+    EXPECT_TRUE(test.engine.has_words_under_way());
+    test.network.held->complete(transport::Outcome::ok);
+    EXPECT_FALSE(test.engine.has_words_under_way());
+}
+
 }  // namespace
 }  // namespace rollcall::runtime

@@ -304,16 +304,22 @@ ROLLCALL_SCENARIO(all_given_up) {
     if (scene.rank == 0) {
         scene.await(kReady, static_cast<std::uint64_t>(scene.size - 1));
         const auto data = pattern(kLargeMessage, 1);
-        std::vector<Request> requests;
-        for (int peer = 1; peer < scene.size; ++peer) requests.push_back(scene.world.start_send(std::span(data), peer, 7));
-        const auto begun = std::chrono::steady_clock::now();
-        if (scene.word(0) == "dropped")
-            requests.clear();
-        else
-            expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, kSoon); });
-        // If each send took a second, the total would be longer than that.
-        const auto took = std::chrono::steady_clock::now() - begun;
-        check(took < seconds(1) * (scene.size - 1), "giving up {} sends took {} ms", scene.size - 1, took / milliseconds(1));
+        const auto time_to_give_up = [&](milliseconds deadline) {
+            std::vector<Request> requests;
+            for (int peer = 1; peer < scene.size; ++peer) requests.push_back(scene.world.start_send(std::span(data), peer, 7));
+            const auto begun = std::chrono::steady_clock::now();
+            if (scene.word(0) == "dropped")
+                requests.clear();
+            else
+                expect_error(ErrorCode::timeout, "sends to who does not progress", [&] { Request::wait_all(requests, deadline); });
+            return std::chrono::steady_clock::now() - begun;
+        };
+        // If each send had the whole deadline, or took a second, no attempt would be shorter than all deadlines together. What else a busy
+        // machine does matters less where the deadline is longer.
+        bool together = false;
+        for (milliseconds deadline{50}; deadline < seconds(1) && !together; deadline *= 2)
+            together = time_to_give_up(deadline) < deadline * (scene.size - 1);
+        check(together, "{} sends are given up one after the other", scene.size - 1);
         scene.raise(kGivenUp);
     } else {
         if (scene.word(1) == "computing") scene.job.pause_background();

@@ -5,7 +5,9 @@
 // node as many ranks combine one share each of what their node brings, through its memory. The other ranks write and leave. A rank that
 // combines need not wait for the ranks of its node: its part goes on without it (runtime/lane/deputy.hpp). The ranks that have the same
 // share form a lane, which reduces it to the root's node. There the root gathers the shares. What a rank that combines brings is not copied
-// if it is in memory that the program has taken from the runtime (Job::allocate()).
+// if it is in memory that the program has taken from the runtime (Job::allocate()), and if its caller stays: the root, a caller that asks
+// for it (until_delivered), or any with ROLLCALL_DECOUPLE=no. Of a caller that hands over, the deputy publishes a second copy out of
+// landing memory.
 //
 // Example: nodes {0 1} {2 3}, root 0, one lane, a message takes 5, a copy takes 1, and so does combining, all ranks arrive at 0. Ranks 1
 // and 3 write until 1 and leave. Ranks 0 and 2 combine until 2. 2->0 until 7. Rank 0 combines until 8.

@@ -24,8 +24,8 @@ namespace rollcall {
 ///     CollectiveOptions::until_delivered also in broadcast, gather and reduce. In a scatter, ranks that have come read blocks of more than
 ///     64 KiB in place; the root copies the blocks of the others and, without until_delivered, does not wait for them. (The same holds
 ///     between two groups, but for an allreduce.)
-///   - If they are on several nodes: in allreduce and reduce_scatter by `two_level`. In a reduce by `two_level`, for ranks that combine a
-///     share, and with until_delivered for all.
+///   - If they are on several nodes: in allreduce and reduce_scatter by `two_level`. In a reduce by `two_level`, for the root, and with
+///     until_delivered for all. Where ROLLCALL_DECOUPLE is `no`, also for ranks that combine a share.
 ///
 /// In all other calls a rank that sends copies its data, as it does with any other memory. Short data is copied in all calls. So a program
 /// must not take the end of a call for a sign that others have read the data. Results and failures are the same with any memory. For ranks

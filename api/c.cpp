@@ -181,6 +181,14 @@ rollcall_status rollcall_make_unique_id(rollcall_unique_id* id) {
     });
 }
 
+rollcall_status rollcall_forget_unique_id(const rollcall_unique_id* id) {
+    return guarded([&] {
+        rollcall::UniqueId known;
+        std::memcpy(known.bytes.data(), checked(id, "the unique id").bytes, ROLLCALL_UNIQUE_ID_BYTES);
+        rollcall::forget_unique_id(known);
+    });
+}
+
 rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id) {
     return guarded([&] {
         auto& place = checked(job, "the place for the job");

@@ -42,9 +42,17 @@ class HostedRoots {
     }
     std::shared_ptr<Service> find(const Key& key) {
         const std::lock_guard lock(mutex_);
-        const auto found = std::find_if(roots_.begin(), roots_.end(),
-                                        [&](const HostedRoot& root) { return std::ranges::equal(root.key.bytes(), key.bytes()); });
+        const auto found = position(key);
         return found == roots_.end() ? nullptr : found->service;
+    }
+
+    void remove(const Key& key) {
+        std::vector<HostedRoot> removed;  // destroyed without the lock, as above
+        const std::lock_guard lock(mutex_);
+        const auto found = position(key);
+        if (found == roots_.end()) return;
+        removed.push_back(std::move(*found));
+        roots_.erase(found);
     }
 
   private:
@@ -54,6 +62,10 @@ class HostedRoots {
                              all().roots_.clear();
                              all().mutex_.unlock();
                          });
+    }
+
+    std::vector<HostedRoot>::iterator position(const Key& key) {
+        return std::ranges::find_if(roots_, [&](const HostedRoot& root) { return std::ranges::equal(root.key.bytes(), key.bytes()); });
     }
 
     std::mutex mutex_;
@@ -80,6 +92,8 @@ std::string host_root() {
     HostedRoots::all().add({invitation.key, std::move(service)});
     return invitation.text();
 }
+
+void forget_hosted_root(const Key& key) { HostedRoots::all().remove(key); }
 
 void finish_hosted_root(const Key& key, Timeout limit) noexcept {
     if (const auto service = HostedRoots::all().find(key)) service->finish(limit);

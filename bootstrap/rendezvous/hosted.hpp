@@ -14,6 +14,9 @@ namespace rollcall::bootstrap {
 /// have left, or with this process. Thread-safe. Throws Error{bootstrap, invalid_setting}.
 std::string host_root();
 
+/// Ends the root of the job with this key at once. Does nothing if this process does not hold that root. Thread-safe.
+void forget_hosted_root(const Key& key);
+
 /// Waits until the root of the job with this key has ended, for `limit` at most. Does nothing if this process does not hold that root.
 /// Thread-safe.
 void finish_hosted_root(const Key& key, Timeout limit) noexcept;

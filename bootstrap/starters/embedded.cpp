@@ -10,6 +10,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/hosted.hpp"
+#include "bootstrap/rendezvous/invitation.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
 
 namespace rollcall::bootstrap {
@@ -67,6 +68,12 @@ UniqueId make_unique_id() {
     UniqueId id;
     std::memcpy(id.bytes.data(), text.data(), std::min(text.size(), id.bytes.size()));
     return id;
+}
+
+void forget_unique_id(const UniqueId& id) {
+    const std::string text = bootstrap::text_in(id.bytes);
+    if (text.empty()) throw Error(ErrorCode::invalid_argument, "forget_unique_id(): the id is empty: it comes from make_unique_id()");
+    bootstrap::forget_hosted_root(bootstrap::Invitation::parse(text).key);
 }
 
 }  // namespace rollcall

@@ -100,6 +100,10 @@ typedef struct rollcall_unique_id {
 } rollcall_unique_id;
 /** Makes a unique id for one job. This process must live until that job has ended. Not collective. */
 rollcall_status rollcall_make_unique_id(rollcall_unique_id* id);
+/** Gives back an id that this process has made and that is not needed any more: its thread and its file descriptors end. Otherwise they end
+ * with the job. Ranks that come by this id later get an error, and a job that is running by it cannot go on. Does nothing if the job has
+ * ended, or if another process has made the id. Not collective. */
+rollcall_status rollcall_forget_unique_id(const rollcall_unique_id* id);
 /** Joins the job of this unique id as rank `rank` of `size`. On failure `*job` is NULL. Collective. */
 rollcall_status rollcall_init_by_unique_id(rollcall_job** job, int rank, int size, const rollcall_unique_id* id);
 /** A function of the program that gives the `bytes` bytes at `mine` of each process to all processes. `all` has room for size times as many

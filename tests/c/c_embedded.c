@@ -91,6 +91,10 @@ int main(void) {
     rollcall_job* job = NULL;
     rollcall_unique_id none;
     memset(&none, 0, sizeof none);
+    rollcall_unique_id unused;
+    if (rollcall_make_unique_id(&unused) != ROLLCALL_OK || rollcall_forget_unique_id(&unused) != ROLLCALL_OK ||
+        rollcall_forget_unique_id(NULL) != ROLLCALL_INVALID_ARGUMENT)
+        return fail("an unused unique id");
     if (rollcall_make_unique_id(NULL) != ROLLCALL_INVALID_ARGUMENT ||
         rollcall_init_by_unique_id(NULL, 0, 1, &none) != ROLLCALL_INVALID_ARGUMENT ||
         rollcall_init_by_unique_id(&job, 0, 1, NULL) != ROLLCALL_INVALID_ARGUMENT ||

@@ -91,6 +91,24 @@ TEST_F(Embeddings, ByAUniqueIdOfAJobThatCannotStartLeaveNothing) {
     EXPECT_TRUE(contains(why, "refused"));
 }
 
+TEST_F(Embeddings, ByAUniqueIdThatIsForgottenLeaveNothing) {
+    const auto count = [](const char* directory) {
+        return std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator());
+    };
+    const auto threads = count("/proc/self/task"), files = count("/proc/self/fd");
+    std::vector<UniqueId> ids;
+    for (int i = 0; i < 5; ++i) ids.push_back(make_unique_id());
+    EXPECT_EQ(count("/proc/self/task"), threads + 5);
+    for (const UniqueId& id : ids) forget_unique_id(id);
+    EXPECT_EQ(count("/proc/self/task"), threads);
+    EXPECT_EQ(count("/proc/self/fd"), files);
+    forget_unique_id(ids[0]);  // has no effect
+    EXPECT_EQ(error_of([] { forget_unique_id({}); }).code(), ErrorCode::invalid_argument);
+    UniqueId wrong;
+    wrong.bytes.fill(std::byte{'x'});
+    EXPECT_EQ(error_of([&] { forget_unique_id(wrong); }).code(), ErrorCode::bootstrap);
+}
+
 TEST_F(Embeddings, WhoHostsARootIsToldOfStrangers) {
     // Runs in a process of its own, which has no job, and whose standard error is a file.
     const pid_t host = ::fork();

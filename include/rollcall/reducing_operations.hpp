@@ -23,7 +23,8 @@ class Communicator;
 ///
 /// Each form takes either addresses, a number of elements (`count`) and a Reduction; or ranges or objects, and an operator or a function
 /// (reduction.hpp). Element i of the result is made of the elements i that the ranks bring. All ranks give the same count and the same
-/// reduction, else Error{mismatch}. A reduction that does not commute is combined in rank order. A call returns on a rank when its part is
+/// reduction, else Error{mismatch}. Different functions of the program are not found if their elements have the same size and both commute
+/// or both do not (Reduction). A reduction that does not commute is combined in rank order. A call returns on a rank when its part is
 /// done. Throws Error{invalid_argument} if the Reduction is not a valid one, for example a bitwise operator for floats.
 class ROLLCALL_EXPORT ReducingOperations {
   public:

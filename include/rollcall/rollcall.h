@@ -364,13 +364,14 @@ void rollcall_plan_free(rollcall_plan* plan);
 
 /** Waits until the request is done. If the time runs out it is abandoned, and the status is ROLLCALL_TIMEOUT. */
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received);
-/** Waits for at most this time. `done` becomes 1 if the request is done, else 0, and the request goes on. With ROLLCALL_DEFAULT_TIMEOUT it
- * waits as rollcall_wait() does. */
+/** Waits for at most this time. `done` becomes 1 if the request is done or has failed, else 0, and the request goes on. With
+ * ROLLCALL_DEFAULT_TIMEOUT it waits as rollcall_wait() does. */
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received);
 /** Gives the operation up and returns when its buffers are free (over RDMA: when the peer lets them go). `cancelled`, which may be NULL,
  * becomes 1; or it becomes 0 if the operation had already ended, and then the request keeps its result. */
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
-/** Does not wait. `done` becomes 1 if the request is done, else 0. While it is 0, calls move data, as rollcall_progress() does. */
+/** Does not wait. `done` becomes 1 if the request is done or has failed (the status says why), else 0. While it is 0, calls move data, as
+ * rollcall_progress() does. */
 rollcall_status rollcall_test(rollcall_request** request, int* done, uint64_t* received);
 /** Waits until one of the requests is done, and sets its index. The request keeps its result for rollcall_wait(), which then returns at
  * once. NULL requests do not count; ROLLCALL_INVALID_ARGUMENT if all are NULL, or of different jobs. ROLLCALL_TIMEOUT abandons nothing. */

@@ -23,7 +23,7 @@ struct Inherited {
     /// Saves the present action of a signal and sets another one.
     void change(int signal, void (*handler)(int));
     /// Saves the limit of open files and raises it as far as it is allowed. An agent takes two descriptors (three until
-    /// it has answered), a rank five.
+    /// it has answered), a rank four, or five if its input comes through the launcher.
     void raise_files();
     /// Restores everything. Async-signal-safe.
     void restore() const;

@@ -41,8 +41,9 @@ constexpr Nanoseconds kOutputClosedBeforeDeath = 200 * kMillisecond;
 constexpr int kKeptDescriptors = 8;
 
 [[noreturn]] void cannot(const std::string& what) {
-    const char* const advice =
-        errno == EMFILE ? "; raise the limit of open files (ulimit -n): a rank takes five" : process_limit_advice(errno);
+    const char* const advice = errno == EMFILE
+                                   ? "; raise the limit of open files (ulimit -n): the launcher takes 26, and five for each rank"
+                                   : process_limit_advice(errno);
     throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, error_text(errno), advice));
 }
 

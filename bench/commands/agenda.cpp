@@ -8,6 +8,7 @@
 
 #include "bench/cases/lists.hpp"
 #include "bench/options/landing.hpp"
+#include "bench/peers/peer_plan.hpp"
 #include "bench/ranks/operands.hpp"
 #include "foundation/settings.hpp"
 #include "runtime/process.hpp"
@@ -54,7 +55,6 @@ void check_peers(const AgendaWords& words, Agenda& agenda) {
     const auto refuse = [](const char* what, const char* allowed) {
         throw Error(ErrorCode::invalid_argument, fmt::format("--peer {}; allowed: {}", what, allowed));
     };
-    if (inside_job() && samples_path(words.inherited).empty()) refuse("in a job that is already running", "outside of one");
     if (agenda.sweep.paper) refuse("with a table of --paper", "a figure, or --compute");
     if (agenda.landing.size() > 1) refuse("with several values of --landing", "one");
     if (agenda.sweep.distributions.size() > 1) refuse("with several distributions in --sizes", "one");
@@ -69,6 +69,7 @@ void check_peers(const AgendaWords& words, Agenda& agenda) {
     }
     agenda.rounds = words.rounds.empty() ? kDefaultRounds : parse_count(words.rounds, "--rounds", 1, kMostRounds);
     agenda.sweep.has_peers = true;
+    require_peers(agenda.peers, words.inherited, kCollectiveProgram);
 }
 
 }  // namespace

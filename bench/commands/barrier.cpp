@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <iostream>
 #include <memory>
+#include <ostream>
 #include <rollcall/rollcall.hpp>
 #include <string>
 #include <utility>
@@ -81,14 +81,10 @@ int run(const Words& words) {
     const auto identity = [&](const std::string& who, const std::string& transport) {
         return CellIdentity{.operation = words.operation(), .algorithm = who, .transport = transport, .ranks = start.ranks};
     };
-    if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
-        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+    require_peers(plan.peers, words.inherited, kKey);
 
     std::vector<PeerRounds> theirs;  // of the present transport
-    for (const Peer* peer : plan.peers) {
-        if (!inside_job()) plan.peer_words(*peer);  // fails before the first job if the peer is missing
-        theirs.push_back({identity(peer->name, peer_transport(start.cluster.get())), {}});
-    }
+    for (const Peer* peer : plan.peers) theirs.push_back({identity(peer->name, peer_transport(start.cluster.get())), {}});
     const auto run_peers = [&](const TransportChoice&, const Samples& ours) {
         for (std::size_t i = 0; i < theirs.size(); ++i) {
             const Peer& peer = *plan.peers[i];
@@ -98,8 +94,7 @@ int run(const Words& words) {
         }
     };
     const auto print = [&](CellPrinter& printer, const Variant&, const std::vector<Samples>& rounds) {
-        // If a program reads the rows, explanations go to standard error.
-        if (words.explain) (words.format == output::Format::text ? std::cout : std::cerr) << rounds.front().explanation << std::endl;
+        if (words.explain) explanations(words.format) << rounds.front().explanation << std::endl;
         std::vector<std::pair<std::string, std::string>> notes;
         if (words.between) notes.emplace_back("groups", fmt::format("{}+{}", plan.in_first, start.ranks - plan.in_first));
         add_beside_peers(printer, identity("rollcall", rounds.front().transport), rounds_of(rounds, kKey), theirs, notes);

@@ -116,7 +116,6 @@ int run_jobs(const Part& part, Report& report) {
 int run_with_peers(const Part& part, Report& report) {
     const Start& start = part.start;
     const Agenda& agenda = part.agenda;
-    for (const Peer* peer : agenda.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
     const auto& phases = agenda.sweep.phases;
     const Compute wait = agenda.wait.value_or(phases || share_cpus(start.ranks) ? Compute::sleep : Compute::spin);
     JobWords job = part.jobs.front();

@@ -180,6 +180,15 @@ std::vector<Pattern> patterns_of(const Words& words, int ranks) {
     return patterns;
 }
 
+/// One run of a peer measures cases that follow each other and have the same groups. Returns the number of those from `first` on.
+std::size_t cases_of_run(const Contest& contest, std::size_t first) {
+    const auto same_groups = [&](const GroupCase& one) {
+        return one.first.size() == contest.cases[first].first.size() && one.second.size() == contest.cases[first].second.size();
+    };
+    const std::span<const GroupCase> cases = std::span(contest.cases).subspan(first);
+    return static_cast<std::size_t>(std::find_if_not(cases.begin(), cases.end(), same_groups) - cases.begin());
+}
+
 Contest contest_of(const Words& words, int ranks) {
     Contest contest{.cases = {},
                     .bytes = {},
@@ -213,10 +222,10 @@ Contest contest_of(const Words& words, int ranks) {
         if (!contest.peers.empty() && what.most_received() > std::numeric_limits<int>::max())
             throw Error(ErrorCode::invalid_argument,
                         "--peer with groups whose blocks have 2 GiB or more together, which MPI 3 does not count; allowed: smaller ones");
+    for (std::size_t done = 0; !contest.peers.empty() && done < contest.cases.size(); done += cases_of_run(contest, done))
+        require_short_plan(cases_of_run(contest, done) * (contest.iterations + 1), ranks, true);
     return contest;
 }
-
-bool same_groups(const GroupCase& a, const GroupCase& b) { return a.first.size() == b.first.size() && a.second.size() == b.second.size(); }
 
 /// The calls of a peer in `cases` cases from `first` on, which have the same groups. The first call of each case warms up, as the first one
 /// of each algorithm does in Rollcall's jobs. Ranks sleep until they arrive, as they do there.
@@ -241,18 +250,11 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
     const Timeout limit = peer_limit(start, ours.took);
     const std::size_t calls = contest.iterations + 1, ranks = static_cast<std::size_t>(start.ranks);
     for (std::size_t done = 0; done < contest.cases.size();) {
-        std::span<const GroupCase> cases = std::span(contest.cases).subspan(done);
-        const auto other =
-            std::find_if_not(cases.begin(), cases.end(), [&](const GroupCase& one) { return same_groups(one, cases.front()); });
-        cases = cases.first(static_cast<std::size_t>(other - cases.begin()));
-        // The program counts the words of its plan as MPI does.
-        if (cases.size() * calls * (2 + 2 * ranks) > std::numeric_limits<int>::max())
-            throw Error(ErrorCode::invalid_argument,
-                        fmt::format("--peer with {} calls of {} ranks; allowed: fewer --iterations", cases.size() * calls, ranks));
+        const std::size_t cases = cases_of_run(contest, done);
         const std::vector<double> times =
-            run_peer_plan(peer, start.ranks, plan_of(contest, done, cases.size(), calls, ours.first_iteration, operation),
-                          start.cluster.get(), 2 * ranks * calls * cases.size(), limit);
-        for (std::size_t call = 0; call < calls * cases.size(); ++call) {
+            run_peer_plan(peer, start.ranks, plan_of(contest, done, cases, calls, ours.first_iteration, operation), start.cluster.get(),
+                          2 * ranks * calls * cases, limit);
+        for (std::size_t call = 0; call < calls * cases; ++call) {
             if (call % calls == 0) continue;
             const std::size_t number = done + call / calls;
             double longest = 0;  // until the last exit
@@ -260,7 +262,7 @@ Samples measure_peer(const Peer& peer, const Contest& contest, const char* opera
             samples.values[contest.key(number, peer.name)].push_back(
                 seconds_since_first_arrival(longest, contest.delays(number, ours.first_iteration + call % calls - 1)));
         }
-        done += cases.size();
+        done += cases;
     }
     return samples;
 }
@@ -321,13 +323,8 @@ int run(const Words& words) {
     if (!words.paper && !words.settings.empty())
         throw Error(ErrorCode::invalid_argument, "--settings without --paper; allowed: --paper --settings LIST");
     const Contest contest = contest_of(words, start.ranks);
-    if (!contest.peers.empty()) {
-        if (inside_job() && samples_path(words.inherited).empty())
-            throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
-        refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
-        if (!inside_job())
-            for (const Peer* peer : contest.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if one is missing
-    }
+    if (!contest.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
+    require_peers(contest.peers, words.inherited, kCollectiveProgram);
     PeerSamples theirs;  // of the present transport
     const auto run_peers = [&](const TransportChoice&, const Samples& ours) {
         for (const Peer* peer : contest.peers) theirs[peer->name].push_back(measure_peer(*peer, contest, words.operation(), start, ours));

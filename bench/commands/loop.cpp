@@ -303,12 +303,8 @@ int run(const Words& words) {
     refuse_other_settings(words.inherited, "--algorithm", words.algorithms, plan.algorithms, algorithm_of_job(plan));
     const std::vector<Variant> ways = ways_of(plan, !words.algorithms.empty());
     if (!plan.peers.empty()) refuse_other_than_peers(parse_transports(words.transports), start.cluster != nullptr);
-    if (!plan.peers.empty() && inside_job() && samples_path(words.inherited).empty())
-        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
-    if (!inside_job()) {
-        for (const Peer* peer : plan.peers) peer_program(*peer, kCollectiveProgram);  // fails before the first job if a peer is missing
-        require_plot(words.plot);
-    }
+    require_peers(plan.peers, words.inherited, kCollectiveProgram);
+    if (!inside_job()) require_plot(words.plot);
 
     std::vector<std::vector<Samples>> theirs(plan.peers.size());  // of the present transport
     std::size_t jobs = 0;

@@ -146,13 +146,10 @@ int run(const Words& words) {
                         "--peer with messages of 2 GiB or more, which MPI 3 does not count; allowed: smaller ones");
     if (words.raw_ucx) refuse_other_than_ucx(parse_transports(words.transports));
     if (words.raw_ucx && start.cluster) throw Error(ErrorCode::invalid_argument, "--raw-ucx with --cluster; allowed: on this host");
-    if (inside_job() && samples_path(words.inherited).empty() && (words.raw_ucx || !peers.empty()))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("{} in a job that is already running; allowed: outside of one", words.raw_ucx ? "--raw-ucx" : "--peer"));
-    if (!inside_job()) {  // fails before the first job if a peer is missing
-        for (const Peer* peer : peers) peer_program(*peer, kPeerProgram);
-        if (words.raw_ucx) require_ucx_perftest();
-    }
+    if (words.raw_ucx && inside_job() && samples_path(words.inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--raw-ucx in a job that is already running; allowed: outside of one");
+    require_peers(peers, words.inherited, kPeerProgram);
+    if (words.raw_ucx && !inside_job()) require_ucx_perftest();
 
     // Both over the present transport.
     std::map<std::uint64_t, Rounds> of_ucx;

@@ -114,6 +114,13 @@ std::string peer_program(const Peer& peer, const std::string& program) {
     return peer_file(peer, fmt::format("{}-{}", program, peer.name));
 }
 
+void require_peers(const std::vector<const Peer*>& chosen, const Inherited& inherited, const std::string& program) {
+    if (!chosen.empty() && inside_job() && samples_path(inherited).empty())
+        throw Error(ErrorCode::invalid_argument, "--peer in a job that is already running; allowed: outside of one");
+    if (inside_job()) return;
+    for (const Peer* peer : chosen) peer_program(*peer, program);
+}
+
 std::vector<std::string> peer_command(const Peer& peer, int ranks, const std::vector<std::string>& program,
                                       const EmulatedCluster* cluster) {
     PeerWords words = cluster != nullptr ? on_cluster(peer, *cluster, ranks) : peer.launcher;

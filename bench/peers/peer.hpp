@@ -36,6 +36,9 @@ std::vector<const Peer*> parse_peers(const std::vector<std::string>& words);
 
 /// Returns the file of a program such as "barrier" for this peer. Throws Error{state} if it was not built.
 std::string peer_program(const Peer& peer, const std::string& program);
+/// Throws Error{invalid_argument} if there are peers in a job that this command has not started. Outside of a job throws Error{state} if
+/// the program of one was not built: before the first job.
+void require_peers(const std::vector<const Peer*>& chosen, const Inherited& inherited, const std::string& program);
 /// What the column `transport` says in the rows of peers.
 std::string peer_transport(const EmulatedCluster* cluster);
 

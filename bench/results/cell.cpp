@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <map>
 #include <ostream>
 #include <rollcall/error.hpp>
@@ -147,6 +148,8 @@ bool follows(const std::vector<output::Row>& rows, std::string_view of, std::str
 }
 
 }  // namespace
+
+std::ostream& explanations(output::Format format) { return format == output::Format::text ? std::cout : std::cerr; }
 
 Metric metric(std::string name, Unit unit, std::span<const double> samples, bool in_table) {
     return {std::move(name), unit, estimate(samples), in_table};

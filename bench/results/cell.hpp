@@ -84,6 +84,9 @@ inline Nanoseconds message_time_of(const CallSample& call, const CallSetup& setu
 /// each of identity.ranks ranks.
 Cell collective_cell(CellIdentity identity, const CallSetup& setup, std::span<const CallSample> samples);
 
+/// Where explanations of a choice of `auto` go: to standard error, if a program reads the rows.
+std::ostream& explanations(output::Format format);
+
 /// Makes a metric from one number for each iteration. Used for benchmarks that measure no collective (pingpong, overlap, idle).
 Metric metric(std::string name, Unit unit, std::span<const double> samples, bool in_table = true);
 

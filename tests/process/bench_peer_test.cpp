@@ -342,6 +342,8 @@ TEST_F(BenchCommand, WhatPeersCannotDoIsRefused) {
     expect_refused(gather + "--landing on,off", {"--peer with several values of --landing"});
     expect_refused(gather + "--bytes 64Gi", {"2 GiB", "smaller"});
     expect_refused(gather + "--rounds 0", {"--rounds '0'"});
+    expect_refused("bench intergroup_allgather --peer openmpi --ranks 600 --iterations 1000000",
+                   {"--peer with 2000002 calls of 600 ranks", "fewer --iterations"});
     expect_refused("bench gatherv --peer openmpi --sizes spikes,same", {"--peer with several distributions", "allowed: one"});
     expect_refused("bench pingpong --peer openmpi --transport tcp", {"--peer with --transport tcp"});
     expect_refused("bench intergroup_allgather --peer openmpi --transport tcp", {"--peer with --transport tcp"});

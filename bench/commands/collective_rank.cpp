@@ -154,8 +154,7 @@ class Runner {
 
     /// Says what `auto` chooses. Planned calls have a choice of their own, because they begin early.
     void explain(Operands& operands, const std::vector<Plan>& plans) const {
-        // If a program reads the rows, explanations go to standard error.
-        std::ostream& out = sweep_.format == output::Format::text ? std::cout : std::cerr;
+        std::ostream& out = explanations(sweep_.format);
         for (std::size_t cell = 0; cell < plans.size(); ++cell)
             if (algorithm(cell) == "auto") {  // the plans of all patterns have the same one
                 out << plans[cell].explanation() << std::endl;

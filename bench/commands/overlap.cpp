@@ -7,6 +7,7 @@
 
 #include "bench/cases/lists.hpp"
 #include "bench/cases/payload.hpp"
+#include "bench/options/sweep.hpp"
 #include "bench/ranks/clock.hpp"
 #include "bench/ranks/rounds.hpp"
 #include "foundation/settings.hpp"
@@ -24,6 +25,7 @@ constexpr Nanoseconds kDefaultCompute = 100'000'000;
 constexpr Nanoseconds kStartMargin = 1'000'000;
 /// The send begins at a random time, at the earliest after this many nanoseconds.
 constexpr Nanoseconds kEarliestSend = 2'000'000;
+constexpr std::uint64_t kOrderSeed = 7;
 constexpr Tag kTag = 4;
 constexpr const char* kBoth = "on,off";
 
@@ -56,18 +58,13 @@ class Runner {
         samples_.transport = transport_name(job_);
         for (const std::uint64_t bytes : plan_.sizes) {
             data_.resize(bytes);
-            for (std::uint64_t iteration = 0; iteration < kWarmup + plan_.iterations; ++iteration)
-                for (const std::size_t variant : shuffled(iteration)) send(iteration, variant == 1, iteration >= kWarmup);
+            for (std::uint64_t iteration = 0; iteration < kWarmup + plan_.iterations; ++iteration)  // waiting receiver: 0, computing one: 1
+                for (const std::size_t variant : shuffled(2, kOrderSeed, iteration)) send(iteration, variant == 1, iteration >= kWarmup);
         }
         return std::move(samples_);
     }
 
   private:
-    /// The order of the two variants: the waiting receiver (0) and the computing one (1).
-    static std::vector<std::size_t> shuffled(std::uint64_t iteration) {
-        return bench::key_of({iteration, 7}) % 2 == 0 ? std::vector<std::size_t>{0, 1} : std::vector<std::size_t>{1, 0};
-    }
-
     void send(std::uint64_t iteration, bool computes, bool counts) {
         const std::uint64_t content = bench::key_of({data_.size(), iteration, computes});
         if (job_.rank() == 0)

@@ -253,7 +253,7 @@ class CellRun {
 /// Says what `auto` chooses for each size, and why.
 void explain(const Plan& plan) {
     const Sweep& sweep = plan.sweep;
-    std::ostream& out = sweep.format == output::Format::text ? std::cout : std::cerr;
+    std::ostream& out = explanations(sweep.format);
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const SimulatedLanding& landing : plan.landing) {
             for (const bool decouple : plan.decouple) {

@@ -22,21 +22,6 @@ constexpr std::uint64_t kPiece = 1000, kPieces = 20, kBytes = kPiece * kPieces;
 
 const AlgorithmEntry& chain() { return collectives::find_algorithm(OperationKind::broadcast, "pipelined"); }
 
-/// What a call does at a time of the virtual clock.
-struct Later {
-    Simulation& simulation;
-    HandMade& call;
-    static void begin(void* self, int) {
-        auto& later = *static_cast<Later*>(self);
-        later.simulation.engine(later.call.rank).begin(*later.call.operation);
-    }
-    static void abandon(void* self, int) {
-        auto& later = *static_cast<Later*>(self);
-        later.call.operation->abandon(later.simulation.engine(later.call.rank), Error(ErrorCode::timeout, "it took too long"));
-        EXPECT_TRUE(later.call.operation->done()) << "it need not wait for a copy";
-    }
-};
-
 // A copy takes less time than a piece takes to come. A rank that comes early enough to catch up leaves a copy of one piece after the last
 // piece. One that comes later leaves when it has copied everything.
 TEST(CopyingAhead, ACallerInTheMiddleOfAMessageLeavesACopyOfAPieceAfterIt) {
@@ -107,6 +92,7 @@ TEST(CopyingAhead, ACallerThatGivesUpLeavesItsPartAndADeathEndsIt) {
         EXPECT_EQ(middle.operation->error()->code(), is_death ? ErrorCode::peer_failed : ErrorCode::timeout);
         EXPECT_EQ(last.operation->error() != nullptr, is_death);
         if (!is_death) {
+            EXPECT_TRUE(second.ended_at_once) << "it need not wait for a copy";
             EXPECT_TRUE(last.memory == root.memory);
         }
         for (const int rank : {1, 2}) EXPECT_EQ(simulation.engine(rank).landing().used(), 0u) << rank;

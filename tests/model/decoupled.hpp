@@ -67,4 +67,20 @@ struct HandMade {
     std::unique_ptr<Operation> operation;
 };
 
+/// What such a call does at a time of the virtual clock.
+struct Later {
+    Simulation& simulation;
+    HandMade& call;
+    bool ended_at_once = false;  ///< The call was done as soon as it was abandoned.
+    static void begin(void* self, int) {
+        auto& later = *static_cast<Later*>(self);
+        later.simulation.engine(later.call.rank).begin(*later.call.operation);
+    }
+    static void abandon(void* self, int) {
+        auto& later = *static_cast<Later*>(self);
+        later.call.operation->abandon(later.simulation.engine(later.call.rank), Error(ErrorCode::timeout, "it took too long"));
+        later.ended_at_once = later.call.operation->done();
+    }
+};
+
 }  // namespace rollcall::model_test::decoupled

@@ -188,18 +188,7 @@ TEST(Decoupled, WhoGivesUpACallLeavesItsPartToTheOthers) {
     // The root has not come, so rank 1 waits. It gives up when its part has begun. Rank 2 must still get the data.
     HandMade root(simulation, 0, chain, 0, 5000, std::byte{7}), middle(simulation, 1, chain, 0, 5000, std::byte{0}),
         last(simulation, 2, chain, 0, 5000, std::byte{0});
-    struct Later {
-        Simulation& simulation;
-        HandMade& call;
-        static void begin(void* self, int) {
-            auto& later = *static_cast<Later*>(self);
-            later.simulation.engine(later.call.rank).begin(*later.call.operation);
-        }
-        static void abandon(void* self, int) {
-            auto& later = *static_cast<Later*>(self);
-            later.call.operation->abandon(later.simulation.engine(later.call.rank), Error(ErrorCode::timeout, "it took too long"));
-        }
-    } first{simulation, root}, second{simulation, middle}, third{simulation, last};
+    Later first{simulation, root}, second{simulation, middle}, third{simulation, last};
     auto& network = simulation.network();
     network.schedule(0, &Later::begin, &first, 0);
     network.schedule(4000, &Later::begin, &second, 1);  // Its part has begun: the message is on its way.

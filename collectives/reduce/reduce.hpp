@@ -130,7 +130,8 @@ inline constexpr AlgorithmEntry kReduceAlgorithms[] = {
      .algorithm = &reduce_two_level,
      .summary = "each rank of a node combines a share; the ranks that have the same share reduce it to the root's node",
      .paper = kMultiLane,
-     .limits = "with a function of the program, a rank that combines waits for the ranks of its node",
+     .limits = "a rank that combines elements of other nodes takes memory of up to two of its shares beside ROLLCALL_LANDING_BYTES; with a "
+               "function of the program, it waits for the ranks of its node",
      .needs = Condition::several_nodes | Condition::commutative | Condition::whole_pieces,
      .runs_alone = true,
      .cost = &cost::reduce_two_level,

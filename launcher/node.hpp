@@ -15,6 +15,7 @@
 
 #include "foundation/descriptor.hpp"
 #include "launcher/frames.hpp"
+#include "launcher/out_of_memory.hpp"
 #include "launcher/poller.hpp"
 #include "launcher/preparation.hpp"
 #include "launcher/protocol.hpp"
@@ -113,6 +114,7 @@ class Node {
     std::vector<std::shared_ptr<const Blob>> noticed_;  // all notices so far, for ranks that join later
     std::map<int, SpawnFailure> not_started_;           // by rank
     std::set<pid_t> spared_;
+    OutOfMemory memory_;
     int living_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "foundation/log.hpp"
 
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <mutex>
 
@@ -16,6 +17,15 @@ std::atomic<spdlog::logger*> logger_made = nullptr;
 }  // namespace
 
 spdlog::logger* library_log() noexcept { return logger_made.load(std::memory_order_acquire); }
+
+void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args values) {
+    auto* const logger = library_log();
+    if (!logger || !logger->should_log(level)) return;
+    try {
+        logger->log(level, fmt::vformat(format, values));
+    } catch (const std::exception&) {
+    }
+}
 
 void start_log(const std::string& level) {
     static std::mutex making;

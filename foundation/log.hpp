@@ -18,10 +18,14 @@ spdlog::logger* library_log() noexcept;
 
 using LogLevel = spdlog::level::level_enum;
 
-/// Writes to that logger, if there is one. Thread-safe.
+/// Writes to that logger, if there is one. A message for which there is no memory is lost. Thread-safe.
+void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args values);
+
+/// Does the same, with values that the compiler checks against the format. (spdlog's own function would bring all of fmt's code for
+/// numbers into each source that logs.)
 template <class... Values>
 void log_message(LogLevel level, fmt::format_string<Values...> format, Values&&... values) {
-    if (auto* const logger = library_log()) logger->log(level, format, std::forward<Values>(values)...);
+    log_formatted(level, format, fmt::make_format_args(values...));
 }
 
 }  // namespace rollcall::inline foundation

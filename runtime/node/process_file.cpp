@@ -2,9 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdio>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 
 #include "transports/process_memory.hpp"
 
@@ -12,7 +12,7 @@ namespace rollcall::runtime::node {
 
 int open_file_of(std::int32_t process, std::int32_t file, int flags) noexcept {
     std::array<char, 48> path{};
-    fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/fd/{}", process, file);
+    std::snprintf(path.data(), path.size(), "/proc/%d/fd/%d", process, file);
     const int opened = ::open(path.data(), flags | O_CLOEXEC);
     if (opened >= 0 || (errno != EACCES && errno != EPERM)) return opened;
     // What /proc tells of a process that is ending belongs to root, before it goes.

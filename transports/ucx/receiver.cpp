@@ -53,11 +53,10 @@ ucs_status_t Receiver::on_put(void* self, const void*, std::size_t, void* data, 
     return UCS_OK;
 }
 
-ucs_status_t Receiver::on_hello(void* self, const void* header, std::size_t header_length, void*, std::size_t length,
-                                const ucp_am_recv_param_t*) {
+ucs_status_t Receiver::on_hello(void* self, const void*, std::size_t, void* data, std::size_t length, const ucp_am_recv_param_t*) {
     int rank;
-    if (header_length != sizeof rank || length > 0) return UCS_OK;  // malformed, or of a neighbour
-    std::memcpy(&rank, header, sizeof rank);
+    if (length != sizeof rank) return UCS_OK;  // Malformed.
+    std::memcpy(&rank, data, sizeof rank);
     static_cast<Receiver*>(self)->greeters_.push_back(rank);
     return UCS_OK;
 }

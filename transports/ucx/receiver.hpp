@@ -15,8 +15,8 @@ namespace rollcall::transport::ucx {
 
 /// The numbers of the active messages. kInlineId is for messages whose header and payload together are short. Its first byte is the length
 /// of the header; the header and the payload follow. It has no header of UCX's own, which is the fastest way that UCX offers. kPutId is a
-/// put sent as a message: the offset on the board, followed by the bytes. kHelloId is the first message over a connection. Its header is
-/// the rank that has made it; it has a payload if that rank is a neighbour, which needs no connection in return.
+/// put sent as a message: the offset on the board, followed by the bytes. kHelloId is the first message over a connection: the rank that
+/// has made it.
 inline constexpr unsigned kMessageId = 0;
 inline constexpr unsigned kInlineId = 1;
 inline constexpr unsigned kPutId = 2;

@@ -295,15 +295,13 @@ class UcxTransport final : public Transport {
     }
 
     // UCX makes the other end of the connection by itself, and tells nobody when it breaks. So a peer that only receives would wait for
-    // ever. It is told who has made the connection, and makes an end of its own. Neighbours need none: there the starter notices deaths.
-    // But UCX opens a neighbour's receive buffers at the first message that does not fit into its queue, so that is sent now.
+    // ever. It is told who has made the connection, and makes an end of its own. A host needs no link to itself: there the starter notices
+    // deaths.
     void say_hello(int rank, Peer& peer) {
-        static constexpr std::byte kLong[256] = {};
-        if (rank == options_.rank || peer.is_known) return;
-        const std::size_t size = uses_shared_memory_ && is_neighbour(here_, whereabouts_in(peer.address)) ? sizeof kLong : 0;
+        if (rank == options_.rank || peer.is_known || (uses_shared_memory_ && is_neighbour(here_, whereabouts_in(peer.address)))) return;
         ucp_request_param_t parameters;
         Requests::Request* const request = requests_.take_copy(rank, {std::as_bytes(std::span(&options_.rank, 1))}, parameters);
-        requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, request->header, sizeof options_.rank, kLong, size, &parameters),
+        requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, nullptr, 0, request->header, sizeof options_.rank, &parameters),
                             request);
     }
 

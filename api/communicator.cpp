@@ -232,8 +232,7 @@ Received Communicator::receive_whole(void* value, std::uint64_t bytes, int from,
     throw Error(ErrorCode::mismatch,
                 fmt::format("receive on {}: rank {} sent {} bytes with tag {}, but the value to receive has {} bytes: if messages may be "
                             "shorter, receive into a span",
-                            name(), from, got.bytes, tag, bytes),
-                world_rank(from));
+                            name(), from, got.bytes, tag, bytes));
 }
 
 std::uint64_t Communicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
@@ -251,8 +250,7 @@ Received Communicator::receive_sized(void* data, void* (*resize)(void* data, std
         throw Error(ErrorCode::mismatch,
                     fmt::format("receive_resized on {}: the message of rank {} with tag {} has {} bytes, which is not a whole number of "
                                 "elements of {} bytes. The message was not taken: receive it with elements of another type",
-                                name(), from, tag, bytes, element),
-                    world_rank(from));
+                                name(), from, tag, bytes, element));
     void* const room = resize(data, bytes / element);
     const Timeout left = limit == kForever ? kForever : std::max(Timeout::zero(), limit - Timeout(monotonic_now() - begun));
     return receive(room, bytes, from, tag, left);
@@ -353,8 +351,7 @@ std::vector<int> Communicator::Implementation::agreed_places(std::span<const int
             throw Error(ErrorCode::mismatch,
                         fmt::format("{} on {}: rank {} gives another list of ranks than rank 0: all ranks must give the same list, also "
                                     "the ranks that are not in it",
-                                    caller, state.group->name, rank),
-                        state.group->world_rank(static_cast<int>(rank)));
+                                    caller, state.group->name, rank));
     return places;
 }
 

@@ -214,8 +214,7 @@ Plan Communicator::Implementation::plan(Prepared prepared, const PlanOptions& op
                                     "operation with the same root, size and algorithm",
                                     state.group->name, first, to_string(all[first].call, &collectives::algorithm_name), rank,
                                     to_string(all[rank].call, &collectives::algorithm_name),
-                                    all[rank].call.counts_others(all[first].call) ? ", with other sizes of the blocks" : ""),
-                        state.group->world_rank(static_cast<int>(rank)));
+                                    all[rank].call.counts_others(all[first].call) ? ", with other sizes of the blocks" : ""));
     // Predictions of different hosts are compared, so the hosts need a common clock. The next plan of this communicator finds the clock
     // there.
     own->agree_on_clock(known_by_all, Job::kClockWindow.count());

@@ -23,10 +23,10 @@ Error destroyed(const std::string& name, int rank, const std::string& after) {
 }
 std::string after_operations(std::uint64_t number) { return fmt::format("after {} operations", number); }
 
-/// `source`: a rank of the job whose call differs. `how` names the calls and says what to do.
-Error do_not_match(const Group& group, std::uint64_t sequence, int source, const std::string& how) {
+/// `how` names the calls and says what to do. The error blames no rank: two calls differ, and nobody knows which one is right.
+Error do_not_match(const Group& group, std::uint64_t sequence, const std::string& how) {
     return Error(ErrorCode::mismatch,
-                 fmt::format("the calls at sequence {} of communicator {} do not match: {}", sequence, group.name, how), source);
+                 fmt::format("the calls at sequence {} of communicator {} do not match: {}", sequence, group.name, how));
 }
 
 }  // namespace
@@ -115,7 +115,7 @@ void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t s
             break;
         }
     break_communicator(communicator, sequence,
-                       do_not_match(group, sequence, source,
+                       do_not_match(group, sequence,
                                     fmt::format("in {} rank {} counts {}. All ranks must give the same size for each rank's block",
                                                 to_string(mine), group.rank_of(source), what)),
                        true);
@@ -136,7 +136,7 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
         same_request ? "All ranks must do it in the same way: give them the same options and ROLLCALL_ settings"
                      : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
     break_communicator(communicator, sequence,
-                       do_not_match(group, sequence, source,
+                       do_not_match(group, sequence,
                                     fmt::format("rank {} called {}, rank {} called {}. {}", first, in_words(*first_call), second,
                                                 in_words(*second_call), advice)),
                        true);
@@ -159,7 +159,7 @@ void Engine::mismatch_of_exchange(Operation& operation, int from, int to, std::u
     const Group& group = *operation.communicator_.group;
     break_communicator(
         operation.communicator_, operation.sequence(),
-        do_not_match(group, operation.sequence(), group.world_rank(from),
+        do_not_match(group, operation.sequence(),
                      fmt::format("in {} {} sends {} bytes to {}, which counts {} from it. A receiver must count for each "
                                  "rank what that rank sends to it",
                                  to_string(operation.call_), member_name(group, from), sent, member_name(group, to), counted)),
@@ -174,10 +174,10 @@ void Engine::mismatch_of_sizes(Operation& operation, int first, int last, std::u
             at_root, first, last, elsewhere));
 }
 
-void Engine::tell_sizes(Operation& operation, int with, const std::string& what) {
+void Engine::tell_sizes(Operation& operation, int /*with*/, const std::string& what) {
     const Group& group = *operation.communicator_.group;
     break_communicator(operation.communicator_, operation.sequence(),
-                       do_not_match(group, operation.sequence(), group.world_rank(with),
+                       do_not_match(group, operation.sequence(),
                                     fmt::format("in {} the root counts {}. The root must give for each rank the size of that rank's block",
                                                 to_string(operation.call_), what)),
                        true);
@@ -188,7 +188,7 @@ void Engine::mismatch_of_groups(Operation& operation, int with) {
     const int other = group.world_rank(with);
     break_communicator(
         operation.communicator_, operation.sequence(),
-        do_not_match(group, operation.sequence(), other,
+        do_not_match(group, operation.sequence(),
                      fmt::format("in {} the groups of {} and {} count other sizes for each other's blocks than they have. Every rank must "
                                  "give for each rank of the other group the size of that rank's block",
                                  to_string(operation.call_), name_of(group.world_rank(operation.communicator_.rank)), name_of(other))),

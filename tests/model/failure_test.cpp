@@ -106,6 +106,7 @@ TEST(Mismatch, EverybodyIsToldBothCalls) {
             ASSERT_NE(error, nullptr) << "rank " << rank << " was not told";
             const std::string text = error->what();
             EXPECT_EQ(error->code(), ErrorCode::mismatch) << text;
+            EXPECT_EQ(error->failed_rank(), -1) << "nobody knows who is wrong";
             EXPECT_NE(text.find("called " + in_words(usual.call)), std::string::npos) << text;
             EXPECT_NE(text.find(fmt::format("rank {} called {}", deviant, in_words(other))), std::string::npos) << text;
             if (const Error* told = outcome.errors[static_cast<std::size_t>(rank)].get()) {

@@ -87,7 +87,7 @@ ROLLCALL_SCENARIO(mismatch) {
     check(text.find(" called ") != std::string::npos && text.find(" called ") != text.rfind(" called "), "both calls are not named: {}",
           text);
     check(text.find(fmt::format("rank {} called", scene.number(1, 0))) != std::string::npos, "the one who differs is not named: {}", text);
-    check(text.find("sequence") != std::string::npos, "the sequence is not named: {}", text);
+    check(text.find("sequence") != std::string::npos && error.failed_rank() == -1, "rank {} is blamed, or: {}", error.failed_rank(), text);
     // From now on calls fail at once. Other communicators and messages still work.
     expect_error(ErrorCode::mismatch, "the next call", [&] { part.barrier(); });
     std::uint64_t value = scene.rank == 0 ? 7 : 0;

@@ -187,7 +187,8 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
     Descriptor socket = connect_to(*address, std::min(until, deadline_after(patience)), unreachable, options.meanwhile);
     if (!socket) {
         const bool is_advised = !options.address_advice.empty() || unreachable.ends_with(kRaiseFileLimit);
-        if (why.empty()) why = fmt::format("rank 0 has not come: {}{}", unreachable, is_advised ? "" : "; " + advice_about(*address));
+        if (!is_advised) unreachable += "; " + advice_about(*address, options.root);
+        if (why.empty()) why = fmt::format("{} {}: {}", options.root, options.absence, unreachable);
         return false;
     }
     try {
@@ -198,7 +199,7 @@ bool Rendezvous::Implementation::lead_by(std::uint16_t port, Timeout patience, s
                                            Service::Leader{std::move(socket), std::move(session), std::move(early)});
         return true;
     } catch (const HandshakeError& error) {
-        why = fmt::format("no rendezvous with rank 0 at {}: {}", address->text(), error.what());
+        why = fmt::format("no rendezvous with {} at {}: {}", options.root, address->text(), error.what());
         if (error.code() != ErrorCode::timeout && !options.invitation_may_be_stale)
             throw Error(error.code(), fmt::format("{}: {}", who(), why));
         return false;
@@ -224,9 +225,8 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
         its = initiate(socket.get(), invitation->key, {Identity::Kind::rank, rank, size}, until, options.meanwhile).peer;
     } catch (const HandshakeError& error) {
         if (error.code() != ErrorCode::timeout) throw Error(error.code(), fmt::format("{}: {}", who(), error.what()));
-        // The leader answers when it has reached rank 0.
-        retry(fmt::format("the leader of this host {} rank 0 at {}",
-                          monotonic_now() >= until ? "has not reached" : "went away before it had reached",
+        retry(fmt::format("the leader of this host {} {} at {}",
+                          monotonic_now() >= until ? "has not reached" : "went away before it had reached", options.root,
                           SocketAddress::parse(invitation->address, invitation->port)->text()),
               true);
         return false;

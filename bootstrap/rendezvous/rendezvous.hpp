@@ -37,6 +37,10 @@ struct RendezvousOptions {
     /// The invitation of a root that already exists. If it is given, rank 0 makes no root, and the starter is not asked to pass an
     /// invitation.
     std::string invitation;
+    /// \{ For errors: who has the root, and what it means if nobody answers there.
+    std::string root = "rank 0";
+    std::string absence = "has not come";
+    /// \}
     std::string port_advice;     ///< A clause that says what to do if `port` is taken.
     std::string address_advice;  ///< A clause that says where rank 0's address comes from. Empty: one says what ROLLCALL_NET does.
     std::string absence_advice;  ///< A clause that says why ranks may be missing, for the error of rank 0.

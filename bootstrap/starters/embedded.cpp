@@ -53,6 +53,8 @@ std::unique_ptr<Bootstrap> join_embedding(const Embedding& embedding) {
     RendezvousOptions options = rendezvous_options();
     if (embedding.unique_id) {
         options.invitation = text_in(embedding.unique_id->bytes);
+        options.root = "the process that made the unique id";  // which need not be a rank
+        options.absence = "has ended or cannot be reached";
         if (options.invitation.empty()) refuse("its unique id is empty: it comes from make_unique_id()");
     }
     const Share share = [&](std::string mine) { return share_by(embedding, mine); };

@@ -110,6 +110,21 @@ TEST_F(Embeddings, ByAUniqueIdThatIsForgottenLeaveNothing) {
     EXPECT_EQ(error_of([&] { forget_unique_id(wrong); }).code(), ErrorCode::bootstrap);
 }
 
+TEST_F(Embeddings, WhoseUniqueIdIsOverSayThatItsMakerIsMissing) {
+    set("ROLLCALL_LAUNCH_TIMEOUT", "1s");
+    Embedding embedding;
+    embedding.size = 2;
+    embedding.unique_id = make_unique_id();
+    error_of([&] { join_embedding(embedding); });  // rank 1 does not come, so its root ends
+    set("ROLLCALL_LAUNCH_TIMEOUT", "1s");
+    // Rank 0 has come: it says this itself.
+    const Error error = error_of([&] { join_embedding(embedding); });
+    EXPECT_EQ(error.code(), ErrorCode::timeout);
+    EXPECT_TRUE(contains(error.what(), "the process that made the unique id"));
+    EXPECT_FALSE(contains(error.what(), "rank 0 has not come")) << error.what();
+    EXPECT_FALSE(contains(error.what(), "if rank 0 runs")) << error.what();
+}
+
 TEST_F(Embeddings, WhoHostsARootIsToldOfStrangers) {
     // Runs in a process of its own, which has no job, and whose standard error is a file.
     const pid_t host = ::fork();

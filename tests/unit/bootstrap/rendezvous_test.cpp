@@ -234,9 +234,9 @@ TEST(Rendezvous, AnInvitationOfAnEarlierJobIsAskedForAgain) {
 }
 
 TEST(Rendezvous, WhatCanBeDoneDependsOnWhereRank0Is) {
-    EXPECT_TRUE(contains(advice_about(*SocketAddress::parse("127.0.1.1", 1)), "only its own host reaches"));
-    EXPECT_TRUE(contains(advice_about(*SocketAddress::parse("::1", 1)), "only its own host reaches"));
-    EXPECT_EQ(advice_about(*SocketAddress::parse("172.17.0.1", 1)),
+    EXPECT_TRUE(contains(advice_about(*SocketAddress::parse("127.0.1.1", 1), "rank 0"), "only its own host reaches"));
+    EXPECT_TRUE(contains(advice_about(*SocketAddress::parse("::1", 1), "rank 0"), "only its own host reaches"));
+    EXPECT_EQ(advice_about(*SocketAddress::parse("172.17.0.1", 1), "rank 0"),
               "if rank 0 runs, set ROLLCALL_NET on its host to an interface that this host reaches");
 }
 

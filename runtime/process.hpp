@@ -119,7 +119,8 @@ class Process : public std::enable_shared_from_this<Process> {
     /// Leaves the job in good order: waits for all ranks, then closes the connections. Collective. The job is left also when it throws.
     /// Only the first call does anything. Throws:
     /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
-    /// - Error{peer_failed} if a rank died. If the death is known at the beginning of the call, it does not wait.
+    /// - Error{peer_failed} if a rank died. If the death is known at the beginning of the call, it does not wait for other ranks, but for
+    ///   messages of this rank that have not left, for a second at most.
     /// - The Error of a call that failed after its caller had left, of which no caller here was told: calls that do not match, or data that
     ///   was handed over and not delivered. The job is left in good order before it is thrown.
     /// - The first Error with which the end of a connection to another job failed. The job is left in good order before it is thrown.
@@ -176,6 +177,8 @@ class Process : public std::enable_shared_from_this<Process> {
 
     /// Waits for the deputies whose callers have left. Throws Error{timeout, peer_failed}.
     void deliver_what_is_left();
+    /// After a failure: the same for messages of which send() has made copies, too, but for a limited time, and it does not throw.
+    void deliver_what_can_be() noexcept;
     /// Makes progress on the transports until the function returns true for each of them, or this time of monotonic_now() is over.
     void progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until);
     bool progress_transports();  ///< Returns whether anything happened.

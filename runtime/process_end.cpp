@@ -1,7 +1,9 @@
 // The end of a process of a job: its calls end, then its transfers, then its connections (docs/architecture/starting.md).
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -16,6 +18,8 @@ namespace {
 // wait longer for it, so that they leave in good order.
 constexpr Timeout kCloseTimeout = std::chrono::seconds(5);
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
+// After a failure a rank waits so long for messages that living ranks have not taken yet, although their sends have succeeded.
+constexpr Nanoseconds kDeliverWithin = 1000 * kMillisecond;
 constexpr std::chrono::microseconds kPauseOfLeaving(50);
 
 }  // namespace
@@ -52,6 +56,7 @@ void Process::finalize() {
             failure = error;
         }
     }
+    if (failure && place().size > 1) deliver_what_can_be();
     lane_->stop_background();
     lane_->as_owner([&](Engine& engine) {
         if (const Error* found = engine.untold()) untold = *found;
@@ -79,8 +84,7 @@ void Process::finalize() {
     }
     // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
     // went.
-    throw Error(failure->code(), fmt::format("{} failed: {}", way_out(), failure->what()),
-                failure->failed_rank());
+    throw Error(failure->code(), fmt::format("{} failed: {}", way_out(), failure->what()), failure->failed_rank());
 }
 
 void Process::vanish() noexcept {
@@ -111,6 +115,31 @@ void Process::deliver_what_is_left() {
         lane_->progress();
         std::this_thread::sleep_for(kPauseOfLeaving);
     }
+}
+
+void Process::deliver_what_can_be() noexcept {
+    const Nanoseconds until = monotonic_now() + kDeliverWithin;
+    for (;;) {
+        bool left = false;
+        lane_->as_owner([&](Engine& engine) { left = engine.kept_sends() + engine.deputies_under_way() > 0; });
+        if (!left || monotonic_now() >= until) break;
+        lane_->progress();
+        std::this_thread::sleep_for(kPauseOfLeaving);
+    }
+    struct Flush final : transport::Completion {
+        void complete(transport::Outcome) noexcept override { is_pending = false; }
+        bool is_pending = false;
+    };
+    std::vector<Flush> flushes(static_cast<std::size_t>(place().size));
+    lane_->as_owner([&](Engine&) {
+        for (std::size_t peer = 0; peer < flushes.size(); ++peer)
+            flushes[peer].is_pending = transport().flush(static_cast<int>(peer), flushes[peer]) == transport::Started::pending;
+    });
+    progress_until([&](const transport::Transport&) { return std::ranges::none_of(flushes, &Flush::is_pending); }, until);
+    lane_->as_owner([&](Engine&) {
+        for (std::size_t peer = 0; peer < flushes.size(); ++peer)
+            if (flushes[peer].is_pending) transport().release(static_cast<int>(peer), flushes[peer]);
+    });
 }
 
 void Process::progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until) {

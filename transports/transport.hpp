@@ -142,6 +142,10 @@ class Transport {
     /// `copy`, which has its size, and sends it from there. `heir` is told in place of `completion`. Returns false, and changes nothing,
     /// if the receiver has begun to fetch, or where the network itself reads the buffer.
     virtual bool move_payload(int /*peer*/, Completion& /*completion*/, Bytes /*copy*/, Completion& /*heir*/) { return false; }
+    /// Ends when all that was sent to the peer before has left this process. A send may end earlier: over TCP, when the network library has
+    /// the bytes. If the process ended then, they would be lost. It may wait until the peer makes progress. `completion` is as in send(), and
+    /// can be released.
+    virtual Started flush(int /*peer*/, Completion& /*completion*/) { return Started::done; }
     /// Adds to `peers` the peers with which sends or fetches are under way.
     virtual void add_pending(std::vector<int>& peers) const = 0;
     /// The peer is gone. Ends the connection to it, and ends everything pending with it as failed, at once (or soon, where a network itself

@@ -132,8 +132,9 @@ class ROLLCALL_EXPORT Job {
     /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way on this rank; the error says how
     /// many, and names a collective operation and a receive. Nothing has changed on any rank then, and finalize() may be called again.
     ///
-    /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} at once if a rank has died,
-    /// even if an earlier call has already reported that death. Throws Error{mismatch, timeout, ...} if data was not delivered that an
+    /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} if a rank has died, even if
+    /// an earlier call has already reported that death. It then waits for no rank, but gives living ranks up to a second to take messages
+    /// of this rank whose sends have ended. Throws Error{mismatch, timeout, ...} if data was not delivered that an
     /// earlier call had handed over (CollectiveOptions::until_delivered), or if calls did not match, and no call on this rank has reported
     /// it. Calls that did not match are found if a rank waits in a call for a rank that is in finalize(), or if this rank passes on data of
     /// a call that it has not made. They are not found if one rank has forgotten a collective call and no other rank waits for it in that

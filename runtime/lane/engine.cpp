@@ -172,7 +172,7 @@ Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction directi
 }
 
 void Engine::send(Transfer& transfer) {
-    if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
+    if (peers_.any_dead() && peers_.is_dead_or_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
     if (announces_) [[unlikely]]
         announcements_.tell_before_send(transfer.peer());
     PeerState& peer = peers_[transfer.peer()];
@@ -251,7 +251,8 @@ void Engine::transmit(Transfer& transfer, PeerState& peer) {
 }
 
 void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& its_header, std::string_view text) {
-    if (closing_ || peers_.is_gone(peer)) return;  // closing: no rank waits for a message, and connections are being closed
+    // Closing: no rank waits for a message, and connections are being closed. To a dead peer: its kernel would answer with a reset.
+    if (closing_ || peers_.is_dead_or_gone(peer)) return;
     CollectiveHeader header = its_header;
     header.base.kind = kind;
     header.base.source = options_.rank;
@@ -324,7 +325,7 @@ void Engine::lose(Transfer& transfer) {
 void Engine::receive_again(Transfer& transfer) {
     transfer.received = 0;
     transfer.stage = Transfer::Stage::idle;
-    if (early_.find(transfer.key) || (peers_.any_gone() && peers_.is_gone(transfer.peer()))) return receive(transfer);
+    if (early_.find(transfer.key) || (peers_.any_dead() && peers_.is_gone(transfer.peer()))) return receive(transfer);
     transfer.stage = Transfer::Stage::posted;
     posted_.insert_before(transfer, [&](const Transfer& other) {
         return transfer.operation || static_cast<std::int32_t>(other.number - transfer.number) > 0;  // modulo 2^32

@@ -47,8 +47,7 @@ class alignas(64) Engine final : public transport::Sink {
     void close() noexcept;  ///< Gives up the parts that run without their callers. Only the destructor may follow.
     void set_host_clock(const ClockModel& clock) { host_clock_ = clock; }  ///< Sets the error of the clock of this rank's host (for tests).
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
-    /// Sets what watches for signs of life of the peers' hosts; null: nothing does. It must outlive the engine.
-    void set_signs_of_life(SignsOfLife* signs);
+    void set_signs_of_life(SignsOfLife* signs);  ///< Of the peers' hosts; null: nothing watches them. It must outlive the engine.
     /// Sets the memory that this rank shares with other ranks of its node; null: none. It must outlive the engine's operations.
     void set_node(node::NodeMemory* memory) noexcept;
     node::NodeMemory* node() noexcept { return node_; }
@@ -84,6 +83,7 @@ class alignas(64) Engine final : public transport::Sink {
     UnderWay under_way() const noexcept;
     std::string examples_under_way() const;  ///< Names a collective operation and a receive, if there are any.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }   ///< Deputies whose operations are under way.
+    std::uint64_t kept_sends() const noexcept { return kept_sends_.size(); }         ///< Messages that keep() has copied.
     std::uint64_t begun_before_callers() const noexcept { return deputies_early_; }  ///< Deputies that a message has begun, so far.
 
     void start(Operation& operation);
@@ -117,16 +117,18 @@ class alignas(64) Engine final : public transport::Sink {
     }
     /// Resumes the operations that have become ready. progress() does this; simulations call it themselves.
     unsigned run_ready();
-    /// Whether an operation has asked since the last call that other ranks of this core run before it goes on (Operation::give_way()).
+    /// Whether an operation has asked since the last call that other ranks of this core run first (Operation::give_way()).
     bool gives_way() noexcept { return std::exchange(gives_way_, false); }
     /// Does the work that depends on time (docs/architecture/lane.md). Call it at due().
     void tick(Nanoseconds now) noexcept;
     /// When tick() is to be called next; kNever: not for now. A thread that sleeps must wake at this time.
     Nanoseconds due() const noexcept { return due_; }
 
-    /// The process of this rank is known to be dead. Everything that depends on it fails, now and later.
+    void take_what_has_come();  ///< Calls progress() until nothing has come. Call it when ranks have died, before the next two.
+    /// The process of this rank is known to be dead. Everything that depends on it fails, now and later. Over TCP, what the rank sent may
+    /// still be on its way. So there it fails a short time later.
     void on_death(int rank, const std::string& how);
-    void on_job_ended(const std::string& why, int by = -1);  ///< The job has ended (rank `by` did it). Everything fails, now and later.
+    void on_job_ended(const std::string& why, int by = -1);  ///< The same for the whole job, which rank `by` has ended (-1: none).
 
     transport::Transport& transport() noexcept { return transport_; }
     FrameArena& arena() noexcept { return arena_; }
@@ -137,12 +139,11 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t finished() const noexcept { return finished_; }          ///< Grows by one whenever a Waitable is done.
     std::uint64_t look_changes() const noexcept { return look_changes_; }  ///< Grows when size_of_next() may do something else now.
     std::uint64_t early_messages() const noexcept { return early_.size(); }
-    /// How many entries of tables, of lists and of the board were looked at (MatchTable::steps()). Tests check the cost of searches with it.
+    /// How many entries of tables, of lists and of the board were looked at (MatchTable::steps()). Tests check what searches cost.
     std::uint64_t steps() const noexcept;
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }  ///< As Communicators::ambiguous().
     std::string name_of(int rank) const;                                                          ///< "rank 3 on host a"
-    /// Prefetches into the cache what every message looks at first (simulation).
-    void prefetch() const noexcept { foundation::prefetch(this, kHotBytes); }
+    void prefetch() const noexcept { foundation::prefetch(this, kHotBytes); }  ///< What every message looks at first (simulation).
     /// This rank's caller waits in Job::finalize() and makes no more calls. If another rank waits for it in a call, both ranks are told.
     void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
@@ -181,8 +182,7 @@ class alignas(64) Engine final : public transport::Sink {
     void accept(Transfer& transfer, const Incoming& message);
     bool fits(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
     bool fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
-    /// The world rank that made the call to which this message belongs.
-    int caller_of(const CollectiveHeader& header) const;
+    int caller_of(const CollectiveHeader& header) const;  ///< The world rank that made the call to which this message belongs.
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size, EarlyMessage* early = nullptr);
     void let_go(EarlyMessage& early);
     void let_go_all(EarlyMessage* forgotten);
@@ -265,9 +265,10 @@ class alignas(64) Engine final : public transport::Sink {
     void suspect(int peer, std::string what);
     /// Declares the peer gone; every loss of a peer ends here. Fails what depends on it, now and later, and breaks its communicators.
     void bury(int peer, const std::string& what);
+    bool may_still_send(int peer, Nanoseconds now);  ///< Whether what a dead peer has sent is still on its way, as far as is known.
+    void end_job();
     void fail_posted(int peer, const Error& error);
-    /// This early message is now the next one of its key: ends the peeks that wait for it.
-    void show(const EarlyMessage& early);
+    void show(const EarlyMessage& early);  ///< This message is now the next one of its key: ends the peeks that wait for it.
     void fail_peeks(int peer, const Error& error);
     void fail_backlog(int peer, const Error& error);
     Nanoseconds ask_around(Nanoseconds now);
@@ -337,12 +338,10 @@ class alignas(64) Engine final : public transport::Sink {
         want_tick(next_look_);
     }
     Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
-    Error dead(int rank) const;
-    Error unreadable(int peer) const;
+    Error dead(int rank) const, unreadable(int peer) const;
     static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;
-    /// The number of operations that one call of look_at_node() visits.
-    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;
+    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;  ///< How many operations look_at_node() visits in a call.
 
     // The next three cache lines hold what every collective message needs. (In a large simulation, nothing of a rank is in the cache.)
     transport::Transport& transport_;
@@ -369,10 +368,10 @@ class alignas(64) Engine final : public transport::Sink {
     Communicators communicators_;
     Backlog backlog_;
     Announcements announcements_{*this};
-    std::unique_ptr<Error> ended_;  ///< Set when the whole job has ended.
+    std::unique_ptr<Error> ended_, ending_;  ///< Set when the whole job has ended, or will have when dead ranks have been heard out.
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
-    bool lands_waiting_ = false;  ///< land_waiting() is running.
+    bool lands_waiting_ = false;                                      ///< land_waiting() is running.
     std::uint64_t words_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
     Nanoseconds asked_around_ = 0;  ///< When tick() last looked at operations.
     SignsOfLife* signs_of_life_ = nullptr;

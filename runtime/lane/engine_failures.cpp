@@ -1,4 +1,5 @@
 // What the engine does when it loses a peer, and when a communicator can no longer be used.
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,16 @@ namespace {
 
 // How long a suspicion waits for a better explanation from the bootstrap.
 constexpr Nanoseconds kSuspicionGrace = 500 * kMillisecond;
+// What has come already is taken at once when a peer has died: until this many looks in a row have found nothing, but not for longer. The
+// others may go on sending.
+constexpr unsigned kLooksForNothing = 8;
+constexpr Nanoseconds kTakesFor = 5 * kMillisecond;
+constexpr unsigned kMostLooks = 100'000;  // virtual time may stand still
+// The notice of a death may overtake, on another way, what the peer sent over TCP before. So it is heard out: until its kernel closes the
+// connection, which the transport tells, or for this time. If the transport still works for this peer then, it goes on, but not longer than
+// kHearsLongest.
+constexpr Nanoseconds kHearsFor = 20 * kMillisecond;
+constexpr Nanoseconds kHearsLongest = 200 * kMillisecond;
 // How often the engine checks which peers are waited for, when the last check found none on another host.
 constexpr Nanoseconds kBetweenLooks = 1'000'000'000;
 // A program that polls for messages (try_next_size()) counts as waiting for their senders if it polls again within this time.
@@ -78,7 +89,9 @@ void Engine::tick(Nanoseconds now) noexcept {
     if (announces_) want_tick(announcements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);
     if (!peers_.any_suspected()) return;
-    for (const int peer : peers_.suspected_for(kSuspicionGrace, now)) bury(peer, peers_.find(peer)->what);
+    for (const int peer : peers_.suspected_for(kSuspicionGrace, now))
+        if (!may_still_send(peer, now)) bury(peer, std::string(peers_.find(peer)->what));
+    if (ending_ && !peers_.any_heard_out()) end_job();
     want_tick(peers_.next_suspicion_over(kSuspicionGrace));
 }
 
@@ -119,12 +132,39 @@ void Engine::suspect(int peer, std::string what) {
 }
 
 void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
+    if (peers_.is_heard_out(peer)) {
+        // All that it has sent has come. This is a callback of progress(), so it is buried in the next tick.
+        peers_.hear_until(peer, 0);
+        return want_tick(0);
+    }
     suspect(peer, {});
     if (!closing_) peers_.explain(peer, fmt::format("became unreachable: {}", why));
 }
 
 void Engine::on_death(int rank, const std::string& how) {
-    if (!closing_) bury(rank, how);
+    if (closing_ || peers_.is_dead_or_gone(rank)) return;
+    // What memory brings is there when a process has died. If the transport has lost the peer, nothing comes any more.
+    if (!peers_[rank].over_tcp || peers_.find(rank)) return bury(rank, how);
+    const Nanoseconds now = machine_.now();
+    peers_.hear_out(rank, how, now, now + kHearsFor);
+    want_tick(now + kHearsFor);
+}
+
+// A message whose send has succeeded may be here already, and a thread that waits for it must get it although its sender is dead now.
+void Engine::take_what_has_come() {
+    const Nanoseconds until = machine_.now() + kTakesFor;
+    for (unsigned nothing = 0, looks = 0; nothing < kLooksForNothing && looks < kMostLooks && machine_.now() < until; ++looks)
+        nothing = progress() ? 0 : nothing + 1;
+}
+
+bool Engine::may_still_send(int peer, Nanoseconds now) {
+    const Peers::Trouble& trouble = *peers_.find(peer);
+    if (trouble.standing != Peers::Standing::dead || trouble.heard_until == 0 || now - trouble.since >= kHearsLongest) return false;
+    std::vector<int> busy;
+    transport_.add_pending(busy);
+    if (std::find(busy.begin(), busy.end(), peer) == busy.end()) return false;
+    peers_.hear_until(peer, now + kHearsFor);
+    return true;
 }
 
 void Engine::bury(int peer, const std::string& what) {
@@ -176,8 +216,13 @@ void Engine::fail_posted(int peer, const Error& error) {
 }
 
 void Engine::on_job_ended(const std::string& why, int by) {
-    if (ended_ || closing_) return;
-    ended_ = std::make_unique<Error>(ErrorCode::peer_failed, why, by);
+    if (ended_ || ending_ || closing_) return;
+    ending_ = std::make_unique<Error>(ErrorCode::peer_failed, why, by);
+    if (!peers_.any_heard_out()) end_job();
+}
+
+void Engine::end_job() {
+    ended_ = std::move(ending_);
     ++look_changes_;
     fail_posted(-1, *ended_);
     communicators_.for_each([&](CommunicatorState& communicator) { break_communicator(communicator, 0, *ended_, false); });

@@ -51,7 +51,7 @@ void Engine::receive(Transfer& transfer) {
         forget(*early);
         return match(transfer, *early);
     }
-    if (peers_.any_gone() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
+    if (peers_.any_dead() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
     posted_.insert(transfer);
     transfer.stage = Transfer::Stage::posted;
     if (transfer.operation || !peers_[transfer.peer()].has_backlog) [[likely]]

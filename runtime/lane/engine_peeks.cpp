@@ -15,7 +15,7 @@ void Engine::peek(Peek& peek) {
     peeks_.push_back(&peek);
     if (const EarlyMessage* early = early_.find(peek.key)) return show(*early);
     try {
-        if (peers_.any_gone() && peers_.is_gone(peer)) {
+        if (peers_.any_dead() && peers_.is_gone(peer)) {
             const Error error = dead(peer);
             return end_peek(peek, &error);
         }
@@ -48,7 +48,7 @@ void Engine::end_peek(Peek& peek, const Error* error) {
 
 std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
     if (const EarlyMessage* early = early_.find(key)) return early->size;
-    if (peers_.any_gone() && peers_.is_gone(key.source)) throw dead(key.source);
+    if (peers_.any_dead() && peers_.is_gone(key.source)) throw dead(key.source);
     PeerState& peer = peers_[key.source];
     if (peer.has_backlog && backlog_.may_look(key)) {
         try {

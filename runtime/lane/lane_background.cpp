@@ -123,6 +123,7 @@ void Lane::handle_notices() noexcept {
         taken.swap(notices_);
         noticed_.store(false, std::memory_order_relaxed);
     }
+    if (!taken.empty()) engine_.take_what_has_come();
     for (const bootstrap::Notice& notice : taken) {
         if (notice.rank >= 0)
             engine_.on_death(notice.rank, notice.how);

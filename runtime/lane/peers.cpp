@@ -38,11 +38,21 @@ void Peers::explain(int peer, std::string what) {
     if (trouble.standing == Standing::suspected) trouble.what = std::move(what);
 }
 
+void Peers::hear_out(int peer, std::string what, Nanoseconds now, Nanoseconds until) {
+    if (!suspect(peer, std::move(what), now)) return;
+    Trouble& trouble = troubles_.at(peer);
+    trouble.standing = Standing::dead;
+    trouble.heard_until = until;
+    ++dead_;
+    if (first_gone_ < 0) first_gone_ = peer;
+}
+
 void Peers::stop_waiting(int peer, Transfer& transfer) { std::erase(troubles_.at(peer).undecided, &transfer); }
 
 std::optional<std::vector<Transfer*>> Peers::bury(int peer, std::string what) {
     Trouble& trouble = troubles_[peer];
     if (trouble.standing == Standing::gone) return std::nullopt;
+    if (trouble.standing == Standing::dead) --dead_;
     trouble.standing = Standing::gone;
     trouble.what = std::move(what);
     ++gone_;
@@ -53,7 +63,7 @@ std::optional<std::vector<Transfer*>> Peers::bury(int peer, std::string what) {
 std::vector<int> Peers::suspected_for(Nanoseconds grace, Nanoseconds now) const {
     std::vector<int> long_enough;
     for (const auto& [peer, trouble] : troubles_)
-        if (trouble.standing == Standing::suspected && now - trouble.since >= grace) long_enough.push_back(peer);
+        if (trouble.standing != Standing::gone && now >= end_of(trouble, grace)) long_enough.push_back(peer);
     std::sort(long_enough.begin(), long_enough.end(),
               [&](int one, int other) { return troubles_.at(one).since < troubles_.at(other).since; });
     return long_enough;
@@ -62,7 +72,7 @@ std::vector<int> Peers::suspected_for(Nanoseconds grace, Nanoseconds now) const 
 Nanoseconds Peers::next_suspicion_over(Nanoseconds grace) const {
     Nanoseconds next = kNever;
     for (const auto& [peer, trouble] : troubles_)
-        if (trouble.standing == Standing::suspected) next = std::min(next, trouble.since + grace);
+        if (trouble.standing != Standing::gone) next = std::min(next, end_of(trouble, grace));
     return next;
 }
 

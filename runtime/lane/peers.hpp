@@ -18,13 +18,15 @@ namespace rollcall::runtime {
 class Transfer;
 
 /// The state of all peers. A peer is connected at first. It may become suspected: the transport lost it, and the bootstrap may
-/// know the reason better. Then it may become gone. It never returns to an earlier state. Knows no transport. Owner-only.
+/// know the reason better. It may become dead: its process has ended, but what it sent before may still arrive. Then it may become gone. It
+/// never returns to an earlier state. Knows no transport. Owner-only.
 class Peers {
   public:
-    enum class Standing : std::uint8_t { connected, suspected, gone };
+    enum class Standing : std::uint8_t { connected, suspected, dead, gone };
     struct Trouble {
         Standing standing = Standing::suspected;
-        Nanoseconds since = 0;  ///< When the suspicion began.
+        Nanoseconds since = 0;      ///< When the suspicion began, or when the death became known.
+        Nanoseconds heard_until{};  ///< Of a dead peer: until then, what it sent may arrive.
         /// "became unreachable: Connection reset by remote peer", "was killed by signal 9". Empty: the whole job has ended.
         std::string what;
         std::vector<Transfer*> undecided;  ///< Transfers that the transport could not do and that wait for the reason.
@@ -71,12 +73,11 @@ class Peers {
     }
 
     // --- standing ---
-    /// Whether any peer is gone. Costs almost nothing.
-    bool any_gone() const noexcept { return gone_ > 0; }
-    bool is_gone(int peer) const {
-        const Trouble* trouble = find(peer);
-        return trouble && trouble->standing == Standing::gone;
-    }
+    /// Whether any peer is dead or gone. Costs almost nothing.
+    bool any_dead() const noexcept { return dead_ > 0 || gone_ > 0; }
+    bool is_gone(int peer) const { return has(peer, Standing::gone); }
+    /// Whether a message to the peer has no receiver any more: it is dead or gone.
+    bool is_dead_or_gone(int peer) const { return has(peer, Standing::dead) || is_gone(peer); }
     const Trouble* find(int peer) const {
         if (troubles_.empty()) return nullptr;
         const auto found = troubles_.find(peer);
@@ -86,6 +87,12 @@ class Peers {
     bool suspect(int peer, std::string what, Nanoseconds now);
     /// Gives a better reason for a suspicion.
     void explain(int peer, std::string what);
+    /// The peer, which was connected, becomes dead; `what` is the reason. What it sent before may arrive until the given time.
+    void hear_out(int peer, std::string what, Nanoseconds now, Nanoseconds until);
+    /// Of a dead peer: gives another such time. (The transport may find that nothing comes any more.)
+    void hear_until(int peer, Nanoseconds until) { troubles_.at(peer).heard_until = until; }
+    bool is_heard_out(int peer) const { return has(peer, Standing::dead); }
+    bool any_heard_out() const noexcept { return dead_ > 0; }
     /// The transfer waits until its peer, which is suspected, is gone.
     void wait_for_reason(int peer, Transfer& transfer) { troubles_.at(peer).undecided.push_back(&transfer); }
     void stop_waiting(int peer, Transfer& transfer);
@@ -93,13 +100,13 @@ class Peers {
     /// already.
     std::optional<std::vector<Transfer*>> bury(int peer, std::string what);
 
-    bool any_suspected() const noexcept { return troubles_.size() > gone_; }
-    /// suspected_for() returns the peers that have been suspected for at least `grace`, the longest suspected first, because others may
-    /// have left on account of it. next_suspicion_over() returns when the next peer will reach that time.
+    bool any_suspected() const noexcept { return troubles_.size() > gone_; }  ///< Or dead.
+    /// suspected_for() returns the peers that have been suspected for at least `grace`, and the dead ones whose time is over, the earliest
+    /// first, because others may have left on account of it. next_suspicion_over() returns when the next peer will reach that time.
     std::vector<int> suspected_for(Nanoseconds grace, Nanoseconds now) const;
     Nanoseconds next_suspicion_over(Nanoseconds grace) const;
 
-    /// The first peer that was gone, or -1. Other peers may have left because of it.
+    /// The first peer that was dead or gone, or -1. Other peers may have left because of it.
     int first_gone() const noexcept { return first_gone_; }
     /// A peer that is gone or suspected, preferably the first that was gone; -1: there is none.
     int any_trouble() const { return first_gone_ >= 0 || troubles_.empty() ? first_gone_ : troubles_.begin()->first; }
@@ -110,11 +117,19 @@ class Peers {
     }
 
   private:
+    bool has(int peer, Standing standing) const {
+        const Trouble* trouble = find(peer);
+        return trouble && trouble->standing == standing;
+    }
+    static Nanoseconds end_of(const Trouble& trouble, Nanoseconds grace) noexcept {
+        return trouble.standing == Standing::dead ? trouble.heard_until : trouble.since + grace;
+    }
+
     PeerTable table_;
     std::uint64_t owed_ = 0;  ///< Eager allowance owed to all peers together.
     std::uint32_t granted_;
     int first_gone_ = -1;
-    std::size_t gone_ = 0;
+    std::size_t dead_ = 0, gone_ = 0;
     std::unordered_map<int, Trouble> troubles_;
 };
 

@@ -198,6 +198,7 @@ void Simulation::kill(int rank, const std::string& how, const std::function<Nano
 
 void Simulation::tell_death(void* death, int rank) {
     const auto& [simulation, dead_rank, how] = *static_cast<Death*>(death);
+    simulation->engine(rank).take_what_has_come();
     simulation->engine(rank).on_death(dead_rank, how);
 }
 

@@ -200,6 +200,27 @@ TEST(Deaths, OfPartsThatRunWithoutTheirCallers) {
         }
 }
 
+TEST(LastMessages, OfRanksThatDieArriveIfTheirSendsHaveSucceeded) {
+    const Death kill{"kill", 128 + SIGKILL}, exit{"exit0", 0};
+    for (const auto& [how, code] : {kill, exit})
+        for (const char* setting : {"ROLLCALL_SINGLE_COPY=auto", "ROLLCALL_SINGLE_COPY=no"}) {
+            const JobOptions options{.environment = {setting}, .launcher = {"--grace", "60s"}};
+            // With the long ones, the death may come while the receiver has taken a part.
+            for (const char* message : {"8:{}:late", "5000:{}:late", "8:{}", "1000000:{}", "1000000:{}"}) {
+                const Ended ended = run_ranks(4, {"last_message:" + fmt::format(fmt::runtime(message), how)}, options);
+                EXPECT_EQ(ended.code, code) << message << how << setting << ended.out << ended.error;
+            }
+        }
+}
+
+TEST(LastMessages, OfARankThatLeavesAfterAFailureArrive) {
+    for (const char* bytes : {"8", "5000", "1000000"}) {
+        const std::string scenario = fmt::format("last_message_after_a_death:{}", bytes);
+        const Ended ended = run_ranks(3, {scenario}, {.environment = {}, .launcher = {"--grace", "60s"}});
+        EXPECT_EQ(ended.code, 128 + SIGKILL) << bytes << ended.out << ended.error;
+    }
+}
+
 TEST(Deaths, WhileTheOthersLeave) {
     for (const auto& [how, code] : {Death{"exit7", 7}, Death{"kill", 128 + SIGKILL}})
         for (const int ranks : {2, 4}) {

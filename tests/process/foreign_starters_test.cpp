@@ -62,6 +62,15 @@ TEST_P(ForeignStarters, ADeathIsToldToAllWithItsName) {
     expect_told_soon(ended, 3);
 }
 
+TEST_P(ForeignStarters, TheLastMessageOfARankThatDiesArrives) {
+    for (const char* message : {"8:exit0:late", "1000000:exit0"}) {
+        // With more ranks, the first one that dies may be the leader of the others, which then could not send any more.
+        const Ended ended = run_ranks(2, {fmt::format("last_message:{}", message)}, by_it(2, {"ROLLCALL_SINGLE_COPY=no"}));
+        EXPECT_EQ(ended.code, 0) << message << ended.out << ended.error;
+        EXPECT_EQ(count(ended.out, "rank 0 done"), 1) << message << ended.out << ended.error;
+    }
+}
+
 TEST_P(ForeignStarters, AnAbortIsToldToAllWithItsReason) {
     for (const int who : {0, 2}) {
         const Ended ended = run_ranks(3, {fmt::format("is_aborted:{}", who)}, by_it(3));

@@ -57,6 +57,17 @@ Requests::Requests(Requests&& other) noexcept
       pieces_(std::exchange(other.pieces_, 0)),
       silent_(other.silent_) {}
 
+Started Requests::flush(ucp_ep_h endpoint, int peer, Completion& completion) {
+    if (!endpoint) return Started::failed;
+    Request* const request = take(completion, peer, {});
+    request->revocable = true;
+    ucp_request_param_t parameters{};
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.cb.send = &Requests::on_sent;
+    parameters.user_data = request;
+    return result_of(ucp_ep_flush_nbx(endpoint, &parameters), request);
+}
+
 Requests::~Requests() {
     if (pieces_) ucp_dt_destroy(pieces_);
 }

@@ -119,6 +119,8 @@ class Requests {
         end(ucx_request, status, static_cast<Request*>(request));
     }
 
+    /// As Transport::flush(). `endpoint` may be null.
+    Started flush(ucp_ep_h endpoint, int peer, Completion& completion);
     /// Releases a buffer. Returns false if UCX knows the buffer; it is then free when the completion is called.
     bool release(int peer, const Completion& completion);
     /// As Transport::move_payload().

@@ -191,13 +191,13 @@ class UcxTransport final : public Transport {
         declined_.push_back(offer.handle);
         deferred_ = true;
     }
-
     bool release(int peer, Completion& completion) override { return requests_.release(peer, completion); }
-
     bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
         return requests_.move_payload(peer, completion, copy, heir);
     }
-
+    Started flush(int peer, Completion& end) override {
+        return requests_.flush(peers_[static_cast<std::size_t>(peer)].endpoint, peer, end);
+    }
     void add_pending(std::vector<int>& peers) const override { requests_.add_pending(peers); }
 
     void disconnect(int peer) override {

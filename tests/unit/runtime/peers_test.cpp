@@ -24,7 +24,7 @@ TEST(Peers, FromConnectedToSuspectedToGone) {
     EXPECT_TRUE(peers.suspect(2, "could no longer be reached", 1000));
     EXPECT_FALSE(peers.suspect(2, "something else", 2000)) << "once";
     EXPECT_TRUE(peers.any_suspected());
-    EXPECT_FALSE(peers.any_gone());
+    EXPECT_FALSE(peers.any_dead());
     EXPECT_FALSE(peers.is_gone(2));
     EXPECT_EQ(peers.any_trouble(), 2);
     EXPECT_EQ(peers.first_gone(), -1);
@@ -37,7 +37,7 @@ TEST(Peers, FromConnectedToSuspectedToGone) {
     EXPECT_FALSE(peers.suspect(2, "no way back", 3000));
     peers.explain(2, "nor a better reason");
     EXPECT_TRUE(peers.is_gone(2));
-    EXPECT_TRUE(peers.any_gone());
+    EXPECT_TRUE(peers.any_dead());
     EXPECT_FALSE(peers.any_suspected());
     EXPECT_EQ(peers.find(2)->what, "was killed by signal 9");
     EXPECT_EQ(peers.next_suspicion_over(kGrace), kNever);

@@ -1,0 +1,106 @@
+/// \file
+/// Messages of ranks that leave the job at once when their sends have succeeded.
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "tests/process/ranks/deaths.hpp"
+
+namespace rollcall::test {
+namespace {
+
+constexpr std::size_t kMayLeave = 0, kHaveSent = 1, kHasCome = 2, kTheirProcesses = 10;
+
+std::vector<std::byte> last_message_of(int rank, std::size_t bytes) {
+    std::vector<std::byte> data(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 7 + static_cast<std::size_t>(rank));
+    return data;
+}
+
+void receive_last_from(const Scene& scene, int sender, std::size_t bytes) {
+    std::vector<std::byte> data(bytes);
+    scene.world.receive(data.data(), bytes, sender, 3, kPatience);
+    check(data == last_message_of(sender, bytes), "the message of rank {} is wrong", sender);
+}
+
+// UCX makes a connection when the first message that is longer than some 100 bytes is sent, and both sides must look for that.
+void connect_with_rank_0(const Scene& scene) {
+    std::vector<std::byte> data(1000);
+    for (int rank = 1; rank < scene.size; ++rank) {
+        if (scene.rank == 0) {
+            scene.world.receive(data, rank, 4);
+            scene.world.send(data, rank, 4);
+        } else if (scene.rank == rank) {
+            scene.world.send(data, 0, 4);
+            scene.world.receive(data, 0, 4);
+        }
+    }
+}
+
+}  // namespace
+
+// All ranks but rank 0 send a message to it. When it has left, they die. Words: the number of bytes, how they die, and when rank 0
+// receives: "late": when it has heard of the deaths, and without having looked for messages before. (A large message does not leave until
+// then.)
+ROLLCALL_SCENARIO(last_message) {
+    const auto bytes = static_cast<std::size_t>(scene.number(0, 8));
+    const bool late = scene.word(2) == "late";
+    connect_with_rank_0(scene);
+    scene.world.barrier();
+    nobody_is_in_a_call(scene);
+    if (scene.rank > 0) {
+        const std::vector<std::byte> data = last_message_of(scene.rank, bytes);
+        scene.at(kTheirProcesses + static_cast<std::size_t>(scene.rank)).store(static_cast<std::uint64_t>(::getpid()));
+        scene.await(kMayLeave);
+        scene.world.start_send(data.data(), bytes, 0, 3).wait();
+        scene.at(kHaveSent).fetch_add(1);
+        die(scene, scene.word(1));
+    }
+    // A paused thread still handles notices of deaths.
+    if (late) scene.job.pause_background();
+    scene.raise(kMayLeave);
+    if (late) {
+        scene.await(kHaveSent, static_cast<std::uint64_t>(scene.size - 1));
+        for (int rank = 1; rank < scene.size; ++rank) {
+            const auto process = static_cast<pid_t>(scene.at(kTheirProcesses + static_cast<std::size_t>(rank)).load());
+            while (::kill(process, 0) == 0 || errno != ESRCH) sleep_us(1000);  // until its starter has seen its end
+        }
+        sleep_us(50'000);
+    }
+    for (int rank = 1; rank < scene.size; ++rank) receive_last_from(scene, rank, bytes);
+    for (int rank = 1; rank < scene.size; ++rank) {
+        const Error error =
+            expect_error(ErrorCode::peer_failed, "a message that was not sent", [&] { scene.world.receive<int>(rank, 3, kPatience); });
+        check(error.failed_rank() == rank, "{} was blamed: {}", error.failed_rank(), error.what());
+    }
+    end_without_the_dead(scene);
+}
+
+// The last rank dies. Rank 1 sends a message to rank 0 and leaves the job, which fails, before rank 0 looks for the message. Words: the
+// number of bytes.
+ROLLCALL_SCENARIO(last_message_after_a_death) {
+    const auto bytes = static_cast<std::size_t>(scene.number(0, 8));
+    connect_with_rank_0(scene);
+    scene.world.barrier();
+    nobody_is_in_a_call(scene);
+    if (scene.rank == scene.size - 1) die(scene, "kill");
+    expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    if (scene.rank == 1) {
+        const std::vector<std::byte> data = last_message_of(1, bytes);
+        scene.await(kMayLeave);
+        scene.world.send(data.data(), bytes, 0, 3);
+        scene.raise(kHaveSent);
+        end_without_the_dead(scene);
+        scene.await(kHasCome);  // so its process lives
+        return;
+    }
+    scene.job.pause_background();
+    scene.raise(kMayLeave);
+    scene.await(kHaveSent);
+    sleep_us(20'000);
+    receive_last_from(scene, 1, bytes);
+    scene.raise(kHasCome);
+    end_without_the_dead(scene);
+}
+
+}  // namespace rollcall::test

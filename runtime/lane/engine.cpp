@@ -172,7 +172,8 @@ Transfer& Engine::new_transfer(Operation& operation, Transfer::Direction directi
 }
 
 void Engine::send(Transfer& transfer) {
-    if (peers_.any_dead() && peers_.is_dead_or_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
+    if (peers_.any_dead() && peers_.is_dead_or_gone(transfer.peer()))  // That of a call waits: it names the rank that died first.
+        return transfer.operation ? lose(transfer) : finish_failed(transfer, dead(transfer.peer()));
     if (announces_) [[unlikely]]
         announcements_.tell_before_send(transfer.peer());
     PeerState& peer = peers_[transfer.peer()];

@@ -89,8 +89,13 @@ void Engine::tick(Nanoseconds now) noexcept {
     if (announces_) want_tick(announcements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);
     if (!peers_.any_suspected()) return;
-    for (const int peer : peers_.suspected_for(kSuspicionGrace, now))
-        if (!may_still_send(peer, now)) bury(peer, std::string(peers_.find(peer)->what));
+    bool hears_earlier = false;
+    for (const int peer : peers_.suspected_for(kSuspicionGrace, now)) {
+        if (peers_.is_heard_out(peer) && (hears_earlier || may_still_send(peer, now)))
+            hears_earlier = true;
+        else
+            bury(peer, std::string(peers_.find(peer)->what));
+    }
     if (ending_ && !peers_.any_heard_out()) end_job();
     want_tick(peers_.next_suspicion_over(kSuspicionGrace));
 }
@@ -143,11 +148,13 @@ void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
 
 void Engine::on_death(int rank, const std::string& how) {
     if (closing_ || peers_.is_dead_or_gone(rank)) return;
-    // What memory brings is there when a process has died. If the transport has lost the peer, nothing comes any more.
-    if (!peers_[rank].over_tcp || peers_.find(rank)) return bury(rank, how);
+    // What memory brings is there when a process has died. If the transport has lost the peer, nothing comes any more. But the rank may
+    // have died because of one that is heard out, and errors name the first.
+    const bool may_come = peers_[rank].over_tcp && !peers_.find(rank);
+    if (!may_come && !peers_.any_heard_out()) return bury(rank, how);
     const Nanoseconds now = machine_.now();
-    peers_.hear_out(rank, how, now, now + kHearsFor);
-    want_tick(now + kHearsFor);
+    peers_.hear_out(rank, how, now, may_come ? now + kHearsFor : 0);
+    want_tick(peers_.next_suspicion_over(kSuspicionGrace));
 }
 
 // A message whose send has succeeded may be here already, and a thread that waits for it must get it although its sender is dead now.

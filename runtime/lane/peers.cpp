@@ -1,6 +1,7 @@
 #include "runtime/lane/peers.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace rollcall::runtime {
@@ -39,10 +40,12 @@ void Peers::explain(int peer, std::string what) {
 }
 
 void Peers::hear_out(int peer, std::string what, Nanoseconds now, Nanoseconds until) {
-    if (!suspect(peer, std::move(what), now)) return;
-    Trouble& trouble = troubles_.at(peer);
+    Trouble& trouble = troubles_[peer];
     trouble.standing = Standing::dead;
+    trouble.since = now;
+    trouble.what = std::move(what);
     trouble.heard_until = until;
+    trouble.number = ++deaths_;
     ++dead_;
     if (first_gone_ < 0) first_gone_ = peer;
 }
@@ -60,19 +63,30 @@ std::optional<std::vector<Transfer*>> Peers::bury(int peer, std::string what) {
     return std::exchange(trouble.undecided, {});
 }
 
+std::vector<Peers::Ending> Peers::endings(Nanoseconds grace) const {
+    std::vector<Ending> all;
+    for (const auto& [peer, trouble] : troubles_)
+        if (trouble.standing != Standing::gone)
+            all.push_back({trouble.standing == Standing::dead ? trouble.heard_until : trouble.since + grace, &trouble, peer});
+    std::sort(all.begin(), all.end(), [](const Ending& one, const Ending& other) {
+        return std::tie(one.trouble->since, one.trouble->number) < std::tie(other.trouble->since, other.trouble->number);
+    });
+    Nanoseconds of_earlier = 0;
+    for (Ending& ending : all)
+        if (ending.trouble->standing == Standing::dead) of_earlier = ending.at = std::max(ending.at, of_earlier);
+    return all;
+}
+
 std::vector<int> Peers::suspected_for(Nanoseconds grace, Nanoseconds now) const {
     std::vector<int> long_enough;
-    for (const auto& [peer, trouble] : troubles_)
-        if (trouble.standing != Standing::gone && now >= end_of(trouble, grace)) long_enough.push_back(peer);
-    std::sort(long_enough.begin(), long_enough.end(),
-              [&](int one, int other) { return troubles_.at(one).since < troubles_.at(other).since; });
+    for (const Ending& ending : endings(grace))
+        if (now >= ending.at) long_enough.push_back(ending.peer);
     return long_enough;
 }
 
 Nanoseconds Peers::next_suspicion_over(Nanoseconds grace) const {
     Nanoseconds next = kNever;
-    for (const auto& [peer, trouble] : troubles_)
-        if (trouble.standing != Standing::gone) next = std::min(next, end_of(trouble, grace));
+    for (const Ending& ending : endings(grace)) next = std::min(next, ending.at);
     return next;
 }
 

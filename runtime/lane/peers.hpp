@@ -27,6 +27,7 @@ class Peers {
         Standing standing = Standing::suspected;
         Nanoseconds since = 0;      ///< When the suspicion began, or when the death became known.
         Nanoseconds heard_until{};  ///< Of a dead peer: until then, what it sent may arrive.
+        std::uint32_t number = 0;   ///< Of a dead peer: how many had died before, plus one.
         /// "became unreachable: Connection reset by remote peer", "was killed by signal 9". Empty: the whole job has ended.
         std::string what;
         std::vector<Transfer*> undecided;  ///< Transfers that the transport could not do and that wait for the reason.
@@ -87,7 +88,7 @@ class Peers {
     bool suspect(int peer, std::string what, Nanoseconds now);
     /// Gives a better reason for a suspicion.
     void explain(int peer, std::string what);
-    /// The peer, which was connected, becomes dead; `what` is the reason. What it sent before may arrive until the given time.
+    /// The peer, which was connected or suspected, becomes dead; `what` is the reason. What it sent before may arrive until the given time.
     void hear_out(int peer, std::string what, Nanoseconds now, Nanoseconds until);
     /// Of a dead peer: gives another such time. (The transport may find that nothing comes any more.)
     void hear_until(int peer, Nanoseconds until) { troubles_.at(peer).heard_until = until; }
@@ -102,7 +103,8 @@ class Peers {
 
     bool any_suspected() const noexcept { return troubles_.size() > gone_; }  ///< Or dead.
     /// suspected_for() returns the peers that have been suspected for at least `grace`, and the dead ones whose time is over, the earliest
-    /// first, because others may have left on account of it. next_suspicion_over() returns when the next peer will reach that time.
+    /// first, because others may have left on account of it. For the same reason, the time of a dead peer is over only when that of each
+    /// peer that died before is over. next_suspicion_over() returns when the next peer will reach that time.
     std::vector<int> suspected_for(Nanoseconds grace, Nanoseconds now) const;
     Nanoseconds next_suspicion_over(Nanoseconds grace) const;
 
@@ -121,15 +123,19 @@ class Peers {
         const Trouble* trouble = find(peer);
         return trouble && trouble->standing == standing;
     }
-    static Nanoseconds end_of(const Trouble& trouble, Nanoseconds grace) noexcept {
-        return trouble.standing == Standing::dead ? trouble.heard_until : trouble.since + grace;
-    }
+    struct Ending {
+        Nanoseconds at;
+        const Trouble* trouble;
+        int peer;
+    };
+    std::vector<Ending> endings(Nanoseconds grace) const;  ///< When the suspected and the dead peers will be gone, the earliest first.
 
     PeerTable table_;
     std::uint64_t owed_ = 0;  ///< Eager allowance owed to all peers together.
     std::uint32_t granted_;
     int first_gone_ = -1;
     std::size_t dead_ = 0, gone_ = 0;
+    std::uint32_t deaths_ = 0;
     std::unordered_map<int, Trouble> troubles_;
 };
 

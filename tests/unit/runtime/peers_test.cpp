@@ -82,6 +82,28 @@ TEST(Peers, TheNextSuspicionIsTheEarliest) {
     EXPECT_EQ(peers.suspected_for(kGrace, 350), std::vector<int>{3});
 }
 
+// Rank 2 died because of rank 1, whose last messages may still come.
+TEST(Peers, ADeadPeerIsGoneAfterThoseThatDiedBefore) {
+    Peers peers(4, 4096, true);
+    peers.suspect(2, "could no longer be reached", 990);
+    peers.hear_out(1, "exited with code 3", 1000, 1020);
+    peers.hear_out(2, "was killed by signal 9", 1000, 0);
+    EXPECT_EQ(peers.first_gone(), 1);
+    EXPECT_TRUE(peers.is_dead_or_gone(2));
+    EXPECT_EQ(peers.find(2)->what, "was killed by signal 9");
+    EXPECT_EQ(peers.suspected_for(kGrace, 1010), std::vector<int>{});
+    EXPECT_EQ(peers.next_suspicion_over(kGrace), 1020);
+    peers.hear_until(1, 1050);
+    EXPECT_EQ(peers.suspected_for(kGrace, 1020), std::vector<int>{});
+    EXPECT_EQ(peers.next_suspicion_over(kGrace), 1050);
+    EXPECT_EQ(peers.suspected_for(kGrace, 1050), (std::vector<int>{1, 2}));
+    peers.bury(1, "exited with code 3");
+    EXPECT_EQ(peers.suspected_for(kGrace, 1010), std::vector<int>{2});
+    EXPECT_TRUE(peers.any_heard_out());
+    peers.bury(2, "was killed by signal 9");
+    EXPECT_FALSE(peers.any_heard_out());
+}
+
 TEST(Peers, TransfersWaitForTheReasonUntilTheyAreGivenUp) {
     Peers peers(2, 4096, true);
     Transfer first, second, third;

@@ -8,10 +8,12 @@
 
 #include "api/communicator_implementation.hpp"
 #include "runtime/arrivals/prediction.hpp"
+#include "runtime/lane/caller_notice.hpp"
 
 namespace rollcall {
 
 using runtime::ArrivalPredictor;
+using runtime::CallerNotice;
 using runtime::Operation;
 using runtime::OperationKind;
 
@@ -38,17 +40,20 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
         if (operation->done() || !own->process->finalized()) return;
         lane().abandon(*operation, [&] { return ended_error(*own->process, operation->describe()); });
     }
-    // An operation that is done must not be touched any more.
-    template <class F>
-    void as_owner_unless_done(F&& change) {
-        if (operation->done()) return;
-        lane().as_owner([&](runtime::Engine&) { change(*operation); });
+    // The lane may hold notices, which point to the operation.
+    void take_back_notices() {
+        for (std::optional<CallerNotice>* const notice : {&prediction, &arrival}) {
+            if (*notice && !(*notice)->done()) lane().as_owner([](runtime::Engine&) {});
+            notice->reset();
+        }
     }
     void tell_prediction() {
         if (predictor.predicted() == runtime::kUnknownTime || predictor.predicted() == told) return;
         if (algorithm.begins_with_caller) return;  // nothing reads it
         told = predictor.predicted();
-        as_owner_unless_done([&](Operation& running) { running.predict_arrival(told); });
+        if (prediction && !prediction->done()) lane().as_owner([](runtime::Engine&) {});  // the lane is busy for a whole part of a phase
+        prediction.emplace(*operation, &Operation::predict_arrival, told);
+        lane().start(*prediction);
     }
     void arrive(Nanoseconds time) {
         record = {};
@@ -71,6 +76,7 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
         std::optional<Error> error;
         if (operation->error()) error.emplace(*operation->error());
         started = false;
+        take_back_notices();
         operation.reset();
         if (error) throw Error(*error);
     }
@@ -81,8 +87,9 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
     Timeout timeout;
     ArrivalPredictor predictor;
     std::string explanation;
-    std::optional<Operation> operation;  ///< The iteration that has begun.
-    bool started = false;                ///< The caller of that iteration has arrived.
+    std::optional<Operation> operation;               ///< The iteration that has begun.
+    std::optional<CallerNotice> prediction, arrival;  ///< What its caller has told the lane.
+    bool started = false;                             ///< The caller of that iteration has arrived.
     Nanoseconds told = runtime::kUnknownTime;
     CallRecord record;
     Layout layout;  ///< If `prepared` points into one.
@@ -99,16 +106,18 @@ Plan& Plan::operator=(Plan&& other) noexcept {
 }
 
 Plan::~Plan() {
-    if (!implementation_ || !implementation_->operation || implementation_->operation->done()) return;
+    if (!implementation_ || !implementation_->operation) return;
     if (implementation_->own->process->forked()) {
         (void)implementation_.release();  // it belongs to the parent process
         return;
     }
     Operation& operation = *implementation_->operation;
-    implementation_->lane().abandon(operation, [&] {
-        return Error(ErrorCode::state, fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(),
-                                                   operation.communicator().rank));
-    });
+    if (!operation.done())
+        implementation_->lane().abandon(operation, [&] {
+            return Error(ErrorCode::state, fmt::format("{}: rank {} destroyed its plan while this was under way", operation.describe(),
+                                                       operation.communicator().rank));
+        });
+    implementation_->take_back_notices();
 }
 
 Plan::Implementation& Plan::checked() const {
@@ -151,10 +160,8 @@ void Plan::start() {
         here.operation->note_arrival(time);
         return here.lane().start(*here.operation);
     }
-    here.as_owner_unless_done([&](Operation& operation) {
-        operation.note_arrival(time);
-        operation.arrive();
-    });
+    here.arrival.emplace(*here.operation, &Operation::arrive_at, time);
+    here.lane().start(*here.arrival);
 }
 
 void Plan::wait() {

@@ -108,8 +108,9 @@ class ROLLCALL_EXPORT Plan {
     /// Announces that the compute phase before the next iteration begins now. Throws Error{state} if an earlier iteration was begun or
     /// started and wait() has not returned yet.
     void begin();
-    /// Announces that this fraction of the compute phase (above 0, at most 1) is done. Ranks predict arrivals from it. Throws Error{state}
-    /// if begin() was not called, and Error{invalid_argument} for any other fraction.
+    /// Announces that this fraction of the compute phase (above 0, at most 1) is done. Ranks predict arrivals from it. It does not wait for
+    /// the background thread, unless that has not yet looked at the edge before. Throws Error{state} if begin() was not called, and
+    /// Error{invalid_argument} for any other fraction.
     void edge(double fraction);
 
     /// Carries out one iteration: start() followed by wait().

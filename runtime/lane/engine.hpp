@@ -158,6 +158,7 @@ class alignas(64) Engine final : public transport::Sink {
 
   private:
     friend class Announcements;
+    friend class CallerNotice;
     friend class Deputy;
     friend class KeptSend;
     friend class Operation;

@@ -150,6 +150,11 @@ void Operation::predict_arrival(Nanoseconds when) {
     engine_->run_ready();
 }
 
+void Operation::arrive_at(Nanoseconds when) {
+    note_arrival(when);
+    arrive();
+}
+
 void Operation::arrive() {
     if (done() || has_arrived()) return;
     awaits_caller_ = false;

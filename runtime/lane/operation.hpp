@@ -234,10 +234,9 @@ class alignas(64) Operation final : public Waitable {
     void record() noexcept { is_recorded_ = true; }  ///< Before begin(): first_data() will be asked for.
     void predict_arrival(Nanoseconds when);
     void arrive();
-    /// Says when the caller came, on the clock of now(): before begin() or arrive(), which wait until the lane is free.
-    void note_arrival(Nanoseconds when) noexcept { arrived_at_ = when; }
-    /// That time, or kUnknownTime.
-    Nanoseconds arrived_at() const noexcept { return arrived_at_; }
+    void note_arrival(Nanoseconds when) noexcept { arrived_at_ = when; }  ///< Before begin(): when the caller came, on the clock of now().
+    void arrive_at(Nanoseconds when);                                     ///< As both: the caller came at that time.
+    Nanoseconds arrived_at() const noexcept { return arrived_at_; }       ///< That time, or kUnknownTime.
 
     // --- for the engine and for the owner of the operation ----------------------------------------------------------
     void begin(Engine& engine) override;

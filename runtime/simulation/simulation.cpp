@@ -156,8 +156,7 @@ void Simulation::arrive(void* self, int rank) {
     auto& simulation = *static_cast<Simulation*>(self);
     Rank& here = *simulation.ranks_[static_cast<std::size_t>(rank)];
     if (here.call.begin) {
-        here.operation->note_arrival(simulation.network_.now());
-        here.operation->arrive();
+        here.operation->arrive_at(simulation.network_.now());
     } else {
         simulation.begin(here, false);
     }

@@ -40,7 +40,7 @@ struct Notice {
     /// A clause that completes "rank 3 on host a ...": "was killed by signal 9 (Killed)". If the whole job is being
     /// ended: a sentence with its subject.
     std::string how;
-    int ended_by = -1;  ///< The rank that ended the whole job by an abort, or -1: no single rank did.
+    int ended_by = -1;  ///< The rank that ended the whole job, by an abort or as the one where all hosts met; -1: no single rank did.
 };
 
 /// Called again and again while a bootstrap call waits, so that the caller's transport goes on moving data. May be

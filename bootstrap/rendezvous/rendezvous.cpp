@@ -271,7 +271,7 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
             } else {
                 loss.sentence = "the process where all hosts meet is gone";
             }
-            loss.notices.push_back({-1, fmt::format("the job cannot go on: {}", loss.sentence)});
+            loss.notices.push_back({-1, fmt::format("the job cannot go on: {}", loss.sentence), its.rank});
             member.emplace(decode_welcome(peeked.frame.body), std::move(socket), std::move(notices), std::move(loss),
                            std::move(hub_process));
             return true;

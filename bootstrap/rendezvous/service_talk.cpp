@@ -296,7 +296,7 @@ void Service::Loop::lost_root(const std::string& how) {
     // From now on deaths are not reported.
     const std::string sentence = fmt::format("the job cannot go on: {} {}", who, how);
     if (rank < 0) hub_->end(sentence);
-    end_job(notice_frame(-1, sentence), peers_.at(root_).get());
+    end_job(notice_frame(-1, sentence, rank), peers_.at(root_).get());
 }
 
 bool Service::Loop::all_left() const {

@@ -76,6 +76,7 @@ ROLLCALL_SCENARIO(root_dies) {
     const auto took = monotonic_now() - static_cast<Nanoseconds>(scene.at(0).load());
     fmt::print("rank {} told after {} ms: {}\n", scene.rank, took / 1'000'000, error.what());
     check(std::string(error.what()).find("rank 0") != std::string::npos, "rank 0 is not named: {}", error.what());
+    check(error.failed_rank() == 0, "{} was blamed: {}", error.failed_rank(), error.what());
     scene.at(1).fetch_add(1);
     scene.await(1, static_cast<std::uint64_t>(scene.size - 1));
     end_without_the_dead(scene);

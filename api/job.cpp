@@ -20,6 +20,7 @@
 #include "bootstrap/starters/embedded.hpp"
 #include "foundation/log.hpp"
 #include "foundation/quote.hpp"
+#include "foundation/units.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall {
@@ -132,8 +133,6 @@ ChosenAlgorithms algorithms_of(const Settings& settings) {
     return chosen;
 }
 
-std::string number_of(std::uint64_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
-
 }  // namespace
 
 void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence) {
@@ -148,8 +147,8 @@ void check_nothing_under_way(runtime::Process& process, const char* caller, cons
     });
     if (under_way.operations + under_way.messages == 0) return;
     std::string what;
-    if (under_way.operations > 0) what = number_of(under_way.operations, "collective operation");
-    if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + number_of(under_way.messages, "point-to-point operation");
+    if (under_way.operations > 0) what = counted(under_way.operations, "collective operation");
+    if (under_way.messages > 0) what += (what.empty() ? "" : " and ") + counted(under_way.messages, "point-to-point operation");
     // Several parts of a program may use the job. The name of the communicator shows which part has left this behind.
     if (!examples.empty()) what += ", for example " + examples;
     throw Error(ErrorCode::state,

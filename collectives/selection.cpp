@@ -151,13 +151,14 @@ std::string stay_or_leave(const OperationRow& row, const Situation& situation, c
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection) {
     std::string what;
     if (situation.is_average)
-        what = fmt::format(" of blocks of different sizes ({} bytes on the average)", situation.bytes);
+        what = fmt::format(" of blocks of different sizes ({} on the average)", counted(situation.bytes, "byte"));
     else if (!situation.has.contains(Condition::equal_blocks))
         what = " of blocks of different sizes";
     else if (row.moves_data)
-        what = fmt::format(" of {} bytes", situation.bytes);
-    std::string text = fmt::format("{}{} {} {} ranks: {}, because: {}", runtime::name(row.kind), what, row.reaches, situation.ranks,
-                                   selection.entry->name, reason(situation, selection));
+        what = fmt::format(" of {}", counted(situation.bytes, "byte"));
+    std::string text =
+        fmt::format("{}{} {} {}: {}, because: {}", runtime::name(row.kind), what, row.reaches,
+                    counted(static_cast<std::uint64_t>(situation.ranks), "rank"), selection.entry->name, reason(situation, selection));
     if (const AlgorithmEntry* const other = selection.passed_over)
         text += fmt::format("; {}, which a setting asks for, {}", other->name, need_in_words(other->needs.without(situation.has)));
     return text;

@@ -165,4 +165,6 @@ std::string format_duration(double seconds) {
     return {};  // Not reached: the last scale accepts every value.
 }
 
+std::string counted(std::uint64_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
+
 }  // namespace rollcall::inline foundation

@@ -1,5 +1,5 @@
 /// \file
-/// Sizes and durations in the form in which people write them.
+/// Sizes, durations and counts in the form in which people write them.
 #pragma once
 
 #include <cstdint>
@@ -21,5 +21,7 @@ std::string format_bytes(std::uint64_t bytes);
 std::string exact_duration(Nanoseconds duration);
 /// Returns three significant digits and a unit, for example "12.3 us".
 std::string format_duration(double seconds);
+/// Returns a number and what it counts, in the singular or plural: "1 rank", "2 ranks". The plural has an `s` more.
+std::string counted(std::uint64_t count, std::string_view what);
 
 }  // namespace rollcall::inline foundation

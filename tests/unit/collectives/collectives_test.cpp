@@ -314,10 +314,15 @@ TEST(Operations, PartsOfTheVector) {
 }
 
 TEST(Selection, ExplainsACallInItsOwnWords) {
-    const auto in_words = [](OperationKind kind) {
-        const std::string text = explain(kind, {.bytes = 8, .ranks = 4}, select(kind, {.bytes = 8, .ranks = 4}));
+    const auto of = [](OperationKind kind, const Situation& situation) {
+        const std::string text = explain(kind, situation, select(kind, situation));
         return text.substr(0, text.find(", because: "));
     };
+    const auto in_words = [&](OperationKind kind) { return of(kind, {.bytes = 8, .ranks = 4}); };
+    EXPECT_EQ(of(OperationKind::broadcast, {.bytes = 1, .ranks = 1}), "broadcast of 1 byte to 1 rank: linear");
+    EXPECT_EQ(of(OperationKind::broadcast, {.bytes = 0, .ranks = 2}), "broadcast of 0 bytes to 2 ranks: linear");
+    EXPECT_EQ(of(OperationKind::scatter, {.bytes = 1, .ranks = 2, .is_average = true}),
+              "scatter of blocks of different sizes (1 byte on the average) to each of 2 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::broadcast), "broadcast of 8 bytes to 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::scatter), "scatter of 8 bytes to each of 4 ranks: linear");
     EXPECT_EQ(in_words(OperationKind::gather), "gather of 8 bytes from each of 4 ranks: linear");

@@ -128,5 +128,11 @@ TEST(FormatDuration, HasThreeSignificantDigitsAndAUnit) {
     EXPECT_EQ(format_duration(std::numeric_limits<double>::infinity()), "inf s");
 }
 
+TEST(Units, CountInTheSingularAndPlural) {
+    EXPECT_EQ(counted(0, "rank"), "0 ranks");
+    EXPECT_EQ(counted(1, "rank"), "1 rank");
+    EXPECT_EQ(counted(2, "byte"), "2 bytes");
+}
+
 }  // namespace
 }  // namespace rollcall

@@ -83,13 +83,16 @@ std::string key_file_path(const std::string& setting) {
         throw Error(ErrorCode::bootstrap, "this user has no home directory for ~/.config/rollcall/key: set ROLLCALL_KEY_FILE");
     }
     // Only these directories are made. A path that the user has set may be mistyped.
-    const std::filesystem::path directory = std::filesystem::path(home) / ".config" / "rollcall";
+    const std::filesystem::path directory = std::filesystem::path(home) / ".config" / "rollcall", path = directory / "key";
     std::error_code error;
-    if (std::filesystem::exists(home, error) && !std::filesystem::exists(directory, error)) {
-        std::filesystem::create_directories(directory, error);
+    // If it is not known whether the directory is there, the opening of the file says why.
+    if (std::filesystem::exists(home, error) && std::filesystem::status(directory, error).type() == std::filesystem::file_type::not_found) {
+        if (!std::filesystem::create_directories(directory, error) && error) {
+            refuse_key_file(path, fmt::format("it is not there, and its directory cannot be made: {}", error_text(error.value())));
+        }
         std::filesystem::permissions(directory, std::filesystem::perms::owner_all, error);
     }
-    return directory / "key";
+    return path;
 }
 
 Key read_key_file(const std::string& path) {

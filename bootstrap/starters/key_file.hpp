@@ -9,7 +9,7 @@
 namespace rollcall::bootstrap {
 
 /// Returns ROLLCALL_KEY_FILE, or ~/.config/rollcall/key. The directory of the latter is made if the home directory exists. Throws
-/// Error{bootstrap} if there is no home directory.
+/// Error{bootstrap} if there is no home directory, and if that directory cannot be made.
 std::string key_file_path(const std::string& setting);
 
 /// Returns the key in this file. If there is no file, makes it, with random bytes and for its owner only. If several processes do this at

@@ -30,6 +30,7 @@
 #include "bootstrap/starters/key_file.hpp"
 #include "bootstrap/starters/torchrun.hpp"
 #include "foundation/clock.hpp"
+#include "tests/unit/bootstrap/rendezvous.hpp"
 #include "tests/unit/bootstrap/starters.hpp"
 #include "tests/unit/errors.hpp"
 
@@ -69,6 +70,26 @@ TEST_F(KeyFiles, AreNotMadeInADirectoryThatIsNotThere) {
     EXPECT_TRUE(contains(error.what(), "there is no directory"));
     EXPECT_TRUE(contains(error.what(), "ROLLCALL_KEY_FILE"));
     EXPECT_TRUE(files().empty());
+}
+
+TEST_F(KeyFiles, WhoseDirectoryCannotBeMadeAreRefusedWithTheReason) {
+    const std::string before = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
+    const std::string home = path("home");
+    fs::create_directory(home);
+    ::chmod(home.c_str(), 0555);
+    ::chmod(path("").c_str(), 0755);
+    ::setenv("HOME", home.c_str(), 1);
+    std::string why;
+    {
+        // The superuser may write everywhere.
+        std::optional<rendezvous_test::OtherUser> user;
+        if (::geteuid() == 0) user.emplace();
+        why = error_of([&] { read_key_file(key_file_path("")); }).what();
+    }
+    before.empty() ? ::unsetenv("HOME") : ::setenv("HOME", before.c_str(), 1);
+    EXPECT_TRUE(contains(why, home + "/.config/rollcall/key cannot be used: "));
+    EXPECT_TRUE(contains(why, "its directory cannot be made: Permission denied"));
+    EXPECT_TRUE(contains(why, "set ROLLCALL_KEY_FILE"));
 }
 
 TEST_F(KeyFiles, OfManyWhoMakeItAtOnceIsTheSame) {

@@ -17,6 +17,7 @@ class Alone final : public Bootstrap {
     int notice_descriptor() const override { return -1; }
     std::optional<Notice> take_notice() override { return std::nullopt; }
     void leave() noexcept override {}
+    void farewell(std::string_view) noexcept override {}
     void vanish() noexcept override {}
     /// No starter can end this job. So this only says why on standard error, and the caller exits by itself.
     void abort(int code, std::string_view why) noexcept override;

@@ -71,6 +71,9 @@ class Bootstrap {
     /// Says that this process leaves in good order, so its later exit does not count as a death. Called last, after
     /// the last barrier.
     virtual void leave() noexcept = 0;
+    /// Says why this process will go without leave(): a clause that completes "rank 3 on host a ...". The others hear it when the process
+    /// goes. Without it they hear that its connection was closed.
+    virtual void farewell(std::string_view how) noexcept = 0;
     /// Lets the others see this process's death, although it lives on. Called last, in place of leave().
     virtual void vanish() noexcept = 0;
     /// Asks the starter of the job to end all of it with this exit code. Waits at most a second or two until the

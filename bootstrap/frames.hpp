@@ -11,7 +11,8 @@
 ///     launcher → rank   released   sequence
 ///     launcher → rank   failed     sequence, error code, rank, sentence
 ///     rank → launcher   abort      exit code, why
-///     rank → launcher   leave
+///     rank → launcher   leave                            in good order: the end of the rank is no loss
+///     rank → launcher   farewell   why                  the end of the rank, which comes next, is a loss of this kind
 ///
 /// The welcome is in the socket before the rank starts. So joining needs no round trip, and a descriptor without a
 /// welcome does not come from a launcher of Rollcall. Notices travel on a socket of their own (one record each: a whole
@@ -34,7 +35,7 @@ namespace rollcall::bootstrap {
 
 inline constexpr std::uint16_t kFrameMagic = 0x4352;  ///< "RC": shows at the first frame whether a stream is Rollcall's.
 /// Each change of a frame between launcher and rank needs a new version. For `notice`, kAgentProtocol needs one, too.
-inline constexpr std::uint32_t kProtocolVersion = 2;
+inline constexpr std::uint32_t kProtocolVersion = 3;
 inline constexpr std::size_t kHeaderBytes = 8;
 /// The maximal size of the blob of one rank. Addresses take hundreds of bytes. A MiB has room for many devices, but
 /// cannot fill memory.
@@ -91,6 +92,7 @@ enum class FrameType : std::uint16_t {
     // Between two jobs that become connected (rendezvous/job_listener.hpp).
     introduction,  ///< Both ways: what a job says of itself.
     invitation,    ///< From the job that listens: the invitation to the rendezvous of both jobs.
+    farewell,      ///< From a rank to its launcher or to the leader of its host. It is here so that no other frame gets another number.
     end,           ///< Not a frame: the parser refuses this and larger values.
 };
 

@@ -38,7 +38,10 @@ bool HubHost::hear_rank(int rank, const Frame& frame) {
 }
 
 void HubHost::tick() {
-    if (collected_until_ > monotonic_now()) return;
+    if (collected_until_ <= monotonic_now()) tell_collected();
+}
+
+void HubHost::tell_collected() {
     collected_until_ = kNever;
     deliver(hub_.tell_collected());
 }

@@ -47,6 +47,8 @@ class HubHost {
     /// When tick() is due.
     Nanoseconds tick_at() const { return collected_until_; }
     void tick();
+    /// Does at once what tick() would do when it is due.
+    void tell_collected();
 
   private:
     void deliver(const Hub::Deliveries& deliveries);

@@ -26,6 +26,7 @@ class Launched final : public Bootstrap {
     int notice_descriptor() const override { return member_->notice_descriptor(); }
     std::optional<Notice> take_notice() override { return member_->take_notice(); }
     void leave() noexcept override { member_->leave(); }
+    void farewell(std::string_view how) noexcept override { member_->farewell(how); }
     void vanish() noexcept override { member_->vanish(); }
     void abort(int code, std::string_view why) noexcept override { member_->abort(code, why); }
 

@@ -44,6 +44,7 @@ class Managed final : public Bootstrap {
     /// Tells the other ranks first, then the process manager, because a process manager may end all ranks when it
     /// misses one.
     void leave() noexcept override;
+    void farewell(std::string_view how) noexcept override { rendezvous_.farewell(how); }
     void vanish() noexcept override { rendezvous_.vanish(); }
     void abort(int code, std::string_view why) noexcept override;
 

@@ -20,7 +20,7 @@ namespace {
 
 using Clock = Waiting::Clock;
 
-/// leave() and abort() send at once. If the socket is full, they try for this long.
+/// leave(), farewell() and abort() send at once. If the socket is full, they try for this long.
 constexpr auto kPatience = std::chrono::milliseconds(500);
 constexpr auto kNap = std::chrono::microseconds(500);
 
@@ -162,8 +162,11 @@ std::optional<Notice> Member::take_notice() {
             Inbox inbox(kLongestWelcome);
             inbox.append(std::span(record).first(static_cast<std::size_t>(count)));
             const auto frame = inbox.next();
-            if (frame && frame->type == FrameType::notice) return decode_notice(frame->body);
-            continue;
+            if (!frame || frame->type != FrameType::notice) continue;
+            Notice notice = decode_notice(frame->body);
+            // The process of the hub has said why it goes.
+            if (notice.rank >= 0 && notice.rank == loss_.notices.front().rank) loss_.notices.erase(loss_.notices.begin());
+            return notice;
         }
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && !dead && (errno == EAGAIN || errno == EWOULDBLOCK)) return std::nullopt;
@@ -183,6 +186,14 @@ void Member::leave() noexcept {
         post(FrameWriter(FrameType::leave).finish());
         push_out();
     } catch (...) {  // out of memory: the exit then counts as a death, which is nearly true
+    }
+}
+
+void Member::farewell(std::string_view how) noexcept {
+    try {
+        post(FrameWriter(FrameType::farewell).text(how).finish());
+        push_out();
+    } catch (...) {  // out of memory: the others hear only that this process is gone
     }
 }
 

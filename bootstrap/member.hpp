@@ -57,6 +57,7 @@ class Member {
     int notice_descriptor() const { return notice_events_.get(); }
     std::optional<Notice> take_notice();
     void leave() noexcept;
+    void farewell(std::string_view how) noexcept;
     void vanish() noexcept;
     void abort(int code, std::string_view why) noexcept;
 

@@ -70,6 +70,7 @@ struct Node::Rank {
     bool alive = false;
     bool joined = false;
     bool left = false;
+    std::string farewell;     // why it goes, if it has said so and has not left in good order
     std::string not_started;  // the reason, if the process was not started
     Descriptor control;
     Inbox inbox{bootstrap::kLongestRequest};
@@ -80,6 +81,9 @@ struct Node::Rank {
     RankInput input;
 
     int number() const { return order->rank; }
+    std::string end(const char* seen) const {
+        return farewell.empty() ? fmt::format("{} before it {} the job", seen, joined ? "left" : "joined") : farewell;
+    }
 };
 
 Node::Node(Poller& poller, Events& events, const Order& order, Inherited inherited)
@@ -204,9 +208,8 @@ void Node::welcome(const Rank& rank, const Descriptor& control, const Descriptor
 
 std::vector<std::pair<int, pid_t>> Node::processes() const {
     std::vector<std::pair<int, pid_t>> all;
-    for (const auto& [number, rank] : ranks_) {
+    for (const auto& [number, rank] : ranks_)
         if (rank->alive) all.emplace_back(number, rank->process);
-    }
     return all;
 }
 
@@ -245,11 +248,11 @@ void Node::handle(Rank& rank, const Frame& frame) {
     switch (frame.type) {
         case FrameType::join:
             rank.joined = true;
-            if (listening_.insert(&rank).second) {
+            if (listening_.insert(&rank).second)
                 for (const auto& record : noticed_) rank.notices.send(record);
-            }
             events_.joined(rank.number());
             return;
+        case FrameType::farewell: rank.farewell = bootstrap::FrameReader(frame.body).text(); return;
         case FrameType::leave:
             rank.left = true;
             rank.closed_at = kNever;
@@ -320,10 +323,8 @@ std::vector<std::pair<pid_t, int>> Node::reap() {
     std::sort(dead.begin(), dead.end(), [](const auto& a, const auto& b) {
         return std::pair(!WIFSIGNALED(a.second), a.first->number()) < std::pair(!WIFSIGNALED(b.second), b.first->number());
     });
-    for (const auto& [rank, how] : dead) {
-        rank->alive = false;
-        --living_;
-    }
+    for (const auto& [rank, how] : dead) rank->alive = false;
+    living_ -= static_cast<int>(dead.size());
     for (const auto& [rank, how] : dead) {
         exited(*rank, how);
         events_.busy();
@@ -368,7 +369,7 @@ void Node::exited(Rank& rank, int status) {
         exit.code = WEXITSTATUS(status);
         exit.how = fmt::format("exited with code {}", exit.code);
     } else if (!rank.left) {
-        exit.how = fmt::format("exited with code 0 before it {} the job", rank.joined ? "left" : "joined");
+        exit.how = rank.end("exited with code 0");
     }
     if (rank.control) poller_.remove(rank.control.get());
     rank.control.reset();
@@ -381,9 +382,8 @@ void Node::exited(Rank& rank, int status) {
 
 Nanoseconds Node::tick_at() const {
     Nanoseconds until = kNever;
-    for (const auto& [number, rank] : ranks_) {
+    for (const auto& [number, rank] : ranks_)
         if (rank->closed_at != kNever) until = std::min(until, rank->closed_at + kOutputClosedBeforeDeath);
-    }
     return until;
 }
 
@@ -392,8 +392,7 @@ void Node::tick() {
     for (const auto& [number, rank] : ranks_) {
         if (!rank->alive || rank->closed_at == kNever || rank->closed_at + kOutputClosedBeforeDeath > time) continue;
         rank->closed_at = kNever;
-        events_.fell_silent(number,
-                            fmt::format("closed its connection to the launcher before it {} the job", rank->joined ? "left" : "joined"));
+        events_.fell_silent(number, rank->end("closed its connection to the launcher"));
     }
 }
 

@@ -83,7 +83,10 @@ void Process::finalize() {
         return;
     }
     // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
-    // went.
+    // went. The hubs tell sentences that are alike together. So the sentence has no more than the rank of the failure.
+    bootstrap_->farewell(failure->failed_rank() < 0
+                             ? "left the job after its finalize() had failed"
+                             : fmt::format("left the job after its finalize() had failed because of rank {}", failure->failed_rank()));
     throw Error(failure->code(), fmt::format("{} failed: {}", way_out(), failure->what()), failure->failed_rank());
 }
 
@@ -92,6 +95,7 @@ void Process::vanish() noexcept {
     for (const auto& connection : connections()) connection->vanish();
     lane_->stop_background();
     lane_->end();
+    bootstrap_->farewell("left the job because of an exception");
     bootstrap_->vanish();
 }
 

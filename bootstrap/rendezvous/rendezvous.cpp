@@ -263,10 +263,9 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
                             fmt::format("{}: the welcome of the leader is incomplete (is the limit of open files reached?)", who()));
             }
             Member::Loss loss{its.rank >= 0 ? ErrorCode::peer_failed : ErrorCode::bootstrap, its.rank, {}, {}};
-            const bool meets_here = its.kind == Identity::Kind::root;
+            const char* const role = its.kind == Identity::Kind::root ? "where all hosts meet" : "the leader of this host";
             if (its.rank >= 0) {
-                loss.sentence = fmt::format("rank {}, {}, died or left without saying so", its.rank,
-                                            meets_here ? "where all hosts meet" : "the leader of this host");
+                loss.sentence = fmt::format("rank {}, {}, is gone", its.rank, role);
                 loss.notices.push_back({its.rank, "died, or left without saying so"});
             } else {
                 loss.sentence = "the process where all hosts meet is gone";
@@ -290,10 +289,9 @@ void Rendezvous::Implementation::meet() {
     until = deadline_after(options.join_timeout);
     if (options.host.empty()) options.host = host_name();
     host = options.host;
-    if (size < 1 || rank < 0 || rank >= size) {
+    if (size < 1 || rank < 0 || rank >= size)
         throw Error(ErrorCode::bootstrap,
                     fmt::format("{} says that this process is rank {} of {}: there is no such rank", starter, rank, size));
-    }
     if (rank == 0 && options.invitation.empty()) {
         try {
             start_root();
@@ -362,6 +360,8 @@ void Rendezvous::leave() noexcept {
     if (implementation_->root) implementation_->root->finish(kLeave);
     finish_hosted_root(implementation_->invitation->key, kLeave);
 }
+
+void Rendezvous::farewell(std::string_view how) noexcept { implementation_->member->farewell(how); }
 
 void Rendezvous::abort(int code, std::string_view why) noexcept {
     say_abort(code, why);

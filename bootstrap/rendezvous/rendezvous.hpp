@@ -77,6 +77,7 @@ class Rendezvous final : public Bootstrap {
     std::optional<Notice> take_notice() override;
     /// Waits, for some seconds at most, for the processes that depend on this one: rank 0 waits for all, a leader for its host.
     void leave() noexcept override;
+    void farewell(std::string_view how) noexcept override;
     void vanish() noexcept override;
     /// Tells all other ranks that the job is being ended, and why. Their processes end themselves.
     void abort(int code, std::string_view why) noexcept override;

@@ -99,6 +99,10 @@ void Service::Loop::run() {
             log_message(LogLevel::err, "the rendezvous: {}", error.what());
         }
     }
+    try {
+        say_farewell();
+    } catch (const std::exception&) {  // the others see that this service is gone
+    }
     door_.reset();
     while (!peers_.empty()) drop(peers_.begin()->first);
 }
@@ -270,9 +274,20 @@ void Service::Loop::lose_those() {
         if (found == peers_.end()) continue;
         const std::unique_ptr<Peer>& peer = found->second;
         if (std::exchange(peer->unheard, false)) hear(number);
-        if (!peer->left) lost(*peer, how);
+        if (!peer->left) lost(*peer, peer->farewell.empty() ? how : peer->farewell);
         drop(number);
     }
+}
+
+/// This service ends together with its rank. If the rank has said why it goes, the others hear that before they see the end.
+void Service::Loop::say_farewell() {
+    const auto own = ranks_.find(options_.self.rank);
+    if (stage_ != Stage::running || own == ranks_.end()) return;
+    hear(own->second);
+    const Peer& peer = *peers_.at(own->second);
+    if (peer.left || peer.farewell.empty()) return;
+    hub_->lose(peer.rank(), peer.farewell);
+    hub_->tell_collected();
 }
 
 }  // namespace rollcall::bootstrap

@@ -56,6 +56,7 @@ class Service::Loop : public HubHost::Routes {
         bool sending = false;  ///< The poller waits for room in the connection.
         bool left = false;     ///< It has left in good order, so its end is no loss.
         bool unheard = false;  ///< It is being lost, and the last of what it sent may not have been read.
+        std::string farewell;  ///< Why it goes, if it has said so and has not left in good order. For a leader or the root: its rank has.
         std::string host;      ///< For a leader.
         int hub = -1;          ///< For a leader: its index among the hubs below.
         bool brought = false;  ///< For a leader: a rank has come there.
@@ -74,6 +75,7 @@ class Service::Loop : public HubHost::Routes {
     void lose_later(Peer& peer, std::string how);
     void lose_unheard(Peer& peer);
     void lose_those();
+    void say_farewell();
     void beat(Nanoseconds time);
     Nanoseconds next_moment() const;
     void keep_time(Nanoseconds expected);
@@ -88,6 +90,7 @@ class Service::Loop : public HubHost::Routes {
     void hear_rank(Peer& peer, const Frame& frame);
     void hear_leader(Peer& peer, const Frame& frame);
     void hear_root(const Frame& frame);
+    static void note_farewell(Peer& peer, const Frame& frame);
     void arrived(int node, const std::string& host, int rank, int size);
     void refuse(const Error& error);
     void refuse(Peer& peer, const Error& error);

@@ -1,5 +1,6 @@
 /// \file
 /// What a service says to the others, and hears from them.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <set>
@@ -60,6 +61,7 @@ void Service::Loop::hear_rank(Peer& peer, const Frame& frame) {
     FrameReader reader(frame.body);
     switch (frame.type) {
         case FrameType::join: return;
+        case FrameType::farewell: peer.farewell = reader.text(); return reader.end();
         case FrameType::abort: {
             const int code = reader.i32();
             const std::string why = reader.text();
@@ -103,6 +105,15 @@ void Service::Loop::hear_leader(Peer& peer, const Frame& frame) {
         return end_job(std::make_shared<const Blob>(encode(frame)), &peer);
     }
     hub_->hear_below(peer.hub, frame);
+    note_farewell(peer, frame);
+}
+
+/// The rank of a leader or of the root is lost while its service still speaks, if it has said why it goes.
+void Service::Loop::note_farewell(Peer& peer, const Frame& frame) {
+    if (frame.type != FrameType::loss) return;
+    Hub::Loss loss;
+    Hub::decode_loss(frame.body, loss);
+    if (loss.notice && std::ranges::find(loss.ranks, peer.rank()) != loss.ranks.end()) peer.farewell = loss.how;
 }
 
 void Service::Loop::hear_root(const Frame& frame) {
@@ -127,6 +138,7 @@ void Service::Loop::hear_root(const Frame& frame) {
     if (stage_ == Stage::assembling) refuse_frame(frame, "the root, before all ranks have come");
     if (frame.type == FrameType::notice) return end_job(std::make_shared<const Blob>(encode(frame)), peers_.at(root_).get());
     hub_->hear_above(frame);
+    note_farewell(*peers_.at(root_), frame);
 }
 
 void Service::Loop::arrived(int node, const std::string& host, int rank, int size) {

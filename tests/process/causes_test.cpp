@@ -17,5 +17,11 @@ TEST(Causes, TheFirstIsNamed) {
         }
 }
 
+TEST(Causes, OfALeavingAreTold) {
+    const Ended ended = run_ranks(3, {"left_after_its_end_failed"});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "rank 0 done")) << ended.error;
+}
+
 }  // namespace
 }  // namespace rollcall::test

@@ -97,6 +97,15 @@ TEST(Launcher, ADeathUnderAWrapperThatLivesOnIsTold) {
     std::filesystem::remove(left);
 }
 
+TEST(Launcher, WhyARankWentIsToldIfItHasSaidSo) {
+    const Result ended = run(probe(3, {"barrier", "farewell:went for a test@2", "exit:0@2", "notice", "leave"}));
+    EXPECT_EQ(ended.code, 0) << ended.error;
+    EXPECT_EQ(count(ended.out, "notice 2: went for a test\n"), 2) << ended.out;
+    const Result lives_on = run(probe(3, {"barrier", "farewell:went for a test@0", "close@0", "wait@0", "barrier"}, {"--grace", "100ms"}));
+    EXPECT_EQ(lives_on.code, 5);
+    EXPECT_EQ(count(lives_on.out, "went for a test"), 2) << lives_on.out;
+}
+
 TEST(Launcher, NothingRemainsWhenTheCommandIsKilled) {
     const std::string name = fmt::format("/rollcall-launcher-test-{}", ::getpid());
     EXPECT_TRUE(is_removed(name, [&](milliseconds time) {

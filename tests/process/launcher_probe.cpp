@@ -8,7 +8,7 @@
 ///     orphan                  a grandchild in a session of its own      shm:NAME           wait (forever)
 ///     again                   prints what a second find_bootstrap says  ready              close (the bootstrap)
 ///     await:PATH              until that file exists                    garbage            time:TIMES:BYTES
-///     kill_at_term            from now on SIGTERM makes it kill itself
+///     kill_at_term            from now on SIGTERM makes it kill itself  farewell:TEXT (why it goes)
 ///
 ///     hold:PID:PATH           (alone) as a debugger that hangs: stops a process, makes that file, and waits, whatever it is told
 ///
@@ -126,6 +126,8 @@ void step(std::unique_ptr<Bootstrap>& job, const std::string& what) {
         job->barrier({}, std::chrono::seconds(60));
     } else if (verb == "leave") {
         job->leave();
+    } else if (verb == "farewell") {
+        job->farewell(words.at(1));
     } else if (verb == "close") {
         job.reset();
     } else if (verb == "notice") {

@@ -59,6 +59,21 @@ ROLLCALL_SCENARIO(left_because_of) {
     end_without_the_dead(scene);
 }
 
+// Rank 1 dies. So the end of rank 2 fails, and rank 2 leaves. Rank 0, which waits for a message of it, is told why it left.
+ROLLCALL_SCENARIO(left_after_its_end_failed) {
+    connect_all(scene);
+    nobody_is_in_a_call(scene);
+    if (scene.rank == 1) die(scene, "exit0");
+    if (scene.rank == 2) {
+        const Error error = expect_error(ErrorCode::peer_failed, "the end without rank 1", [&] { scene.job.finalize(); });
+        check(error.failed_rank() == 1, "{} was blamed: {}", error.failed_rank(), error.what());
+        ::_exit(0);
+    }
+    const Error error = expect_error(ErrorCode::peer_failed, "a receive from rank 2", [&] { scene.world.receive<int>(2, 9); });
+    check(says(error, "left the job after its finalize() had failed because of rank 1"), "it says '{}'", error.what());
+    end_without_the_dead(scene);
+}
+
 // The test cuts the link between two ranks while they wait for each other. The starter of the job notices nothing.
 ROLLCALL_SCENARIO(waits_over_a_dead_link) {
     const Communicator& world = scene.world;

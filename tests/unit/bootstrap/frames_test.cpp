@@ -190,7 +190,7 @@ TEST(Frames, TheWelcomeSurvivesAndIsChecked) {
 /// The version of the welcome stands for all frames of the protocol. A change of one of them that a program of before would not understand
 /// needs a new version: then change both here.
 TEST(Frames, OfTheStarterHaveTheLayoutOfTheirVersion) {
-    EXPECT_EQ(kProtocolVersion, 2u);
+    EXPECT_EQ(kProtocolVersion, 3u);
     Notice notice;
     notice.rank = 3;
     notice.ended_by = 5;

@@ -111,6 +111,68 @@ TEST(Rendezvous, TheLossOfALeaderIsThatOfItsHost) {
     crew.expect_no_errors();
 }
 
+TEST(Rendezvous, WhyARankWentIsToldToAll) {
+    // Rank 0 is where all hosts meet. On host 1, rank 2 or 3 leads. Rank 4 is alone on its host.
+    for (int who = 0; who < 5; ++who) {
+        Crew crew(5);
+        crew.host_of = [](int rank) { return rank / 2; };
+        Gate start(5);
+        Gate end(4);
+        crew.run([&](int rank, Rendezvous& rendezvous) {
+            rendezvous.barrier({}, kLimit);
+            start.pass();
+            if (rank == who) return rendezvous.farewell("went for a test");
+            auto notice = notice_of(rendezvous);
+            ASSERT_TRUE(notice);
+            EXPECT_EQ(notice->rank, who);
+            EXPECT_EQ(notice->how, "went for a test");
+            if (who == 0) {
+                notice = notice_of(rendezvous);
+                ASSERT_TRUE(notice);
+                EXPECT_EQ(notice->rank, -1);
+                EXPECT_TRUE(contains(notice->how, rank == 1 ? "rank 0, where all hosts meet, is gone" : "hosts meet, went for a test"));
+            }
+            expect_peer_failed(rendezvous, who);
+            end.pass();
+        });
+        crew.expect_no_errors();
+    }
+}
+
+TEST(Rendezvous, WhatALeaderSaysOfItsEndIsToldOfItsHost) {
+    // Rank 1 is alone at first on its host, and leads it. Rank 2 comes there when rank 1 is there.
+    Crew crew(3);
+    crew.host_of = [](int rank) { return rank == 0 ? 0 : 1; };
+    crew.share_of = [&](int rank) -> Share {
+        if (rank != 2) return crew.board.share();
+        return [&](std::string) {
+            const std::string text = crew.board.get();
+            MeetingPlace place(Invitation::parse(text).key, "host1", {});
+            for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until && !place.connect();)
+                std::this_thread::sleep_for(1ms);
+            return text;
+        };
+    };
+    Gate start(3);
+    Gate end(2);
+    crew.run([&](int rank, Rendezvous& rendezvous) {
+        rendezvous.barrier({}, kLimit);
+        start.pass();
+        if (rank == 1) return rendezvous.farewell("went for a test");
+        for (const int expected : {1, rank == 0 ? 2 : -1}) {
+            const auto notice = notice_of(rendezvous);
+            ASSERT_TRUE(notice);
+            EXPECT_EQ(notice->rank, expected);
+            const char* const how = expected == 1   ? "went for a test"
+                                    : expected == 2 ? "is lost: the leader of its host, rank 1, went for a test"
+                                                    : "the job cannot go on: rank 1, the leader of this host, is gone";
+            EXPECT_TRUE(contains(notice->how, how));
+        }
+        end.pass();
+    });
+    crew.expect_no_errors();
+}
+
 /// Returns the next frame of this type, or nothing if none comes.
 std::optional<Frame> next_frame(Connection& connection, FrameType type) {
     for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until;) {

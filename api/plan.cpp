@@ -12,6 +12,12 @@
 
 namespace rollcall {
 
+namespace {
+
+constexpr const char* kNothingStarted = "nothing was started: call start() first";
+
+}  // namespace
+
 using runtime::ArrivalPredictor;
 using runtime::CallerNotice;
 using runtime::Operation;
@@ -30,6 +36,10 @@ struct ROLLCALL_HIDDEN Plan::Implementation {
           explanation(std::move(why)) {}
 
     runtime::Lane& lane() const { return own->process->lane(); }
+    // Names the call, for errors: a program may have many plans.
+    [[noreturn]] void refuse(ErrorCode code, const char* caller, const std::string& why) const {
+        throw Error(code, fmt::format("{} of {} on {}: {}", caller, to_string(prepared.call), own->state.group->name, why));
+    }
     void make_operation() {
         own->check_alive();
         operation.emplace(own->state, own->next_sequence(), prepared.call, algorithm.algorithm, prepared.arguments);
@@ -128,9 +138,7 @@ Plan::Implementation& Plan::checked() const {
 
 void Plan::begin() {
     Implementation& here = checked();
-    if (here.operation)
-        throw Error(ErrorCode::state,
-                    fmt::format("Plan::begin(): {} is under way: end it with run() or wait() first", here.operation->describe()));
+    if (here.operation) here.refuse(ErrorCode::state, "Plan::begin()", "an iteration is under way: end it with run() or wait() first");
     here.make_operation();
     here.predictor.begin(monotonic_now());
     here.told = here.predictor.predicted();
@@ -140,17 +148,17 @@ void Plan::begin() {
 
 void Plan::edge(double fraction) {
     Implementation& here = checked();
-    if (!here.predictor.in_phase()) throw Error(ErrorCode::state, "Plan::edge(): no compute phase has begun: call begin() first");
+    if (!here.predictor.in_phase()) here.refuse(ErrorCode::state, "Plan::edge()", "no compute phase has begun: call begin() first");
     if (!(fraction > 0 && fraction <= 1))
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("Plan::edge(): {} is not a fraction of the phase: give a number above 0 and at most 1", fraction));
+        here.refuse(ErrorCode::invalid_argument, "Plan::edge()",
+                    fmt::format("{} is not a fraction of the phase: give a number above 0 and at most 1", fraction));
     here.predictor.edge(fraction, monotonic_now());
     here.tell_prediction();
 }
 
 void Plan::start() {
     Implementation& here = checked();
-    if (here.started) throw Error(ErrorCode::state, "Plan: this iteration was started already: wait for it first");
+    if (here.started) here.refuse(ErrorCode::state, "Plan::start()", "this iteration was started already: wait for it first");
     here.own->check_alive();
     const Nanoseconds time = monotonic_now();
     const bool begun = here.operation.has_value();
@@ -166,7 +174,7 @@ void Plan::start() {
 
 void Plan::wait() {
     Implementation& here = checked();
-    if (!here.started) throw Error(ErrorCode::state, "Plan::wait(): nothing was started: call start() first");
+    if (!here.started) here.refuse(ErrorCode::state, "Plan::wait()", kNothingStarted);
     here.end_with_job();
     if (!here.lane().wait(*here.operation, here.timeout))
         here.lane().abandon(*here.operation,
@@ -181,7 +189,7 @@ void Plan::run() {
 
 bool Plan::test() {
     Implementation& here = checked();
-    if (!here.started) throw Error(ErrorCode::state, "Plan::test(): nothing was started: call start() first");
+    if (!here.started) here.refuse(ErrorCode::state, "Plan::test()", kNothingStarted);
     here.end_with_job();
     if (!here.operation->done()) here.lane().progress();
     return here.operation->done();

@@ -82,17 +82,22 @@ ROLLCALL_SCENARIO(plan_misuse) {
         expect_error(ErrorCode::invalid_argument, "data of a wrong size",
                      [&] { scene.world.plan_gather(std::span(block), std::span(all).subspan(1), 0); });
     Plan plan = scene.world.plan_gather(std::span(block), all, 0);
-    expect_error(ErrorCode::state, "an edge outside of a phase", [&] { plan.edge(0.5); });
-    expect_error(ErrorCode::state, "wait before start", [&] { plan.wait(); });
-    expect_error(ErrorCode::state, "test before start", [&] { plan.test(); });
+    // Each error names the planned call.
+    const auto refused = [&](ErrorCode code, const char* what, const std::function<void()>& call) {
+        const Error error = expect_error(code, what, call);
+        check(says(error, " of gather(root=0, 40 bytes) on world"), "{} says '{}'", what, error.what());
+    };
+    refused(ErrorCode::state, "an edge outside of a phase", [&] { plan.edge(0.5); });
+    refused(ErrorCode::state, "wait before start", [&] { plan.wait(); });
+    refused(ErrorCode::state, "test before start", [&] { plan.test(); });
     plan.begin();
-    expect_error(ErrorCode::state, "a second begin", [&] { plan.begin(); });
+    refused(ErrorCode::state, "a second begin", [&] { plan.begin(); });
     for (const double fraction : {0.0, -1.0, 1.5, std::nan("")})
-        expect_error(ErrorCode::invalid_argument, "a fraction that is none", [&] { plan.edge(fraction); });
+        refused(ErrorCode::invalid_argument, "a fraction that is none", [&] { plan.edge(fraction); });
     plan.edge(0.5);
     plan.start();
-    expect_error(ErrorCode::state, "a second start", [&] { plan.start(); });
-    expect_error(ErrorCode::state, "an edge after the phase", [&] { plan.edge(0.7); });
+    refused(ErrorCode::state, "a second start", [&] { plan.start(); });
+    refused(ErrorCode::state, "an edge after the phase", [&] { plan.edge(0.7); });
     plan.wait();
     check(plan.record().predicted > 0, "nothing was predicted");
     if (scene.rank == 0)

@@ -181,7 +181,7 @@ void end_connection(runtime::Process* connection, int exceptions_before) noexcep
     if (!connection->forked() && !connection->finalized() && std::uncaught_exceptions() <= exceptions_before) try {
             connection->finalize();
         } catch (const std::exception& error) {
-            log_message(LogLevel::warn, "{}", error.what());
+            log_message(LogLevel::warn, "{}{}", connection->in_log(), error.what());
         }
     release_process(connection);
 }

@@ -226,11 +226,11 @@ Job::~Job() {
         implementation_->process->vanish();
         return;
     }
-    const auto logged = [](const auto& work) {
+    const auto logged = [&](const auto& work) {
         try {
             work();
         } catch (const std::exception& error) {
-            log_message(LogLevel::warn, "{}", error.what());
+            log_message(LogLevel::warn, "{}{}", implementation_->process->in_log(), error.what());
         }
     };
     // A destructor cannot be called again, so the job is left even if operations are under way.

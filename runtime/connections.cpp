@@ -30,8 +30,8 @@ void Process::remove_connection(Process& connection) {
 }
 
 std::vector<std::shared_ptr<Process>> Process::connections() const {
-    // Any of these may become the last handle, because another thread may drop its own at any time. The end of a connection takes the mutex,
-    // so all handles must outlive the lock. That holds for those of finalized connections, too.
+    // Any of these may become the last handle, because another thread may drop its own at any time. The end of a connection takes the
+    // mutex, so all handles must outlive the lock. That holds for those of finalized connections, too.
     std::vector<std::shared_ptr<Process>> known, left;
     {
         const std::lock_guard lock(connecting_);
@@ -62,7 +62,7 @@ bool Process::prepare_to_sleep() {
 
 std::optional<Error> Process::end_connections() noexcept {
     std::optional<Error> first;
-    const auto log = [](const std::exception& error) { log_message(LogLevel::warn, "{}", error.what()); };
+    const auto log = [&](const std::exception& error) { log_message(LogLevel::warn, "{}{}", in_log(), error.what()); };
     for (const std::shared_ptr<Process>& connection : connections()) try {
             connection->finalize();
         } catch (const Error& error) {

@@ -9,6 +9,7 @@
 
 #include "foundation/error_text.hpp"
 #include "foundation/interfaces.hpp"
+#include "foundation/job_in_log.hpp"
 #include "foundation/log.hpp"
 #include "runtime/clock/host_clock.hpp"
 #include "runtime/limits.hpp"
@@ -84,6 +85,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
       settings_(std::move(settings)),
       bootstrap_(std::move(bootstrap)),
       slots_(slots_of(settings_, bootstrap_->place().size)) {
+    if (!own_) jobs_of_this_process.fetch_add(1, std::memory_order_relaxed);
     watch_forks();
     const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
     if (place().rank == 0) {
@@ -132,6 +134,7 @@ Engine::Options Process::engine_options(AlgorithmName algorithm_name, FindPartAl
     Engine::Options options;
     options.rank = place().rank;
     options.size = place().size;
+    options.job = job_name();
     options.landing_bytes = settings_.landing_bytes;
     options.landing_longest = longest_landing(settings_);
     const EagerLimits eager = eager_limits(settings_);
@@ -325,10 +328,10 @@ void Process::warn_of_limits(const std::vector<node::TooLong>& too_long) const {
     const std::size_t others = too_long.size() - 1;
     log_message(
         LogLevel::warn,
-        "the {} ranks on the node of {}{} exchange messages instead of sharing memory: the memory would be a file of {:.1f} MiB, and rank "
-        "{} may only make files of {:.1f} MiB. Raise this limit (ulimit -f), or set ROLLCALL_NODE_MEMORY=no to use messages without this "
-        "warning",
-        first.ranks, name_of(first.limited),
+        "{}the {} ranks on the node of {}{} exchange messages instead of sharing memory: the memory would be a file of {:.1f} MiB, and "
+        "rank {} may only make files of {:.1f} MiB. Raise this limit (ulimit -f), or set ROLLCALL_NODE_MEMORY=no to use messages without "
+        "this warning",
+        in_log(), first.ranks, name_of(first.limited),
         others == 0 ? "" : fmt::format(" (and those of {} other node{})", others, others == 1 ? "" : "s"),
         static_cast<double>(first.bytes) / kMebi, first.limited, static_cast<double>(first.limit) / kMebi);
 }

@@ -18,6 +18,7 @@
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/gathered.hpp"
 #include "foundation/costs.hpp"
+#include "foundation/job_in_log.hpp"
 #include "foundation/settings.hpp"
 #include "runtime/card.hpp"
 #include "runtime/clock/common_clock.hpp"
@@ -99,6 +100,10 @@ class Process : public std::enable_shared_from_this<Process> {
     bool connects_jobs() const noexcept { return own_ != nullptr; }
     /// This process in its own job.
     Process& job() noexcept { return own_ ? own_->job() : *this; }
+    /// The name of the own job of this process, for the log.
+    const std::string& job_name() const noexcept { return own_ ? own_->job_name() : place().job; }
+    /// What warnings begin with.
+    std::string in_log() const { return job_in_log(job_name()); }
     /// finalize() first ends this connection to another job, whose TwoJobs::own this process is. Any thread may call both functions.
     void add_connection(Process& connection);
     /// The connections to other jobs that are left, in the order in which they were made.

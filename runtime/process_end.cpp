@@ -71,7 +71,7 @@ void Process::finalize() {
     // Threads that still wait in this job are woken. Otherwise they could take what happens from here on for the loss of the job.
     lane_->end();
     if (of_connection && (failure || untold)) {
-        log_message(LogLevel::warn, "{}", of_connection->what());
+        log_message(LogLevel::warn, "{}{}", in_log(), of_connection->what());
     } else if (of_connection) {
         untold = of_connection;
     }

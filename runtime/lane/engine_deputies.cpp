@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "foundation/job_in_log.hpp"
 #include "foundation/log.hpp"
 #include "runtime/lane/deputy.hpp"
 #include "runtime/lane/engine.hpp"
@@ -162,9 +163,9 @@ bool Engine::meet_deputy(Operation& caller) {
 namespace {
 
 // No caller waits for the data. A later call on the communicator tells of it, or the end of the job, and the log does so at once.
-void tell_of_undelivered(CommunicatorState& communicator, const Error& error) {
+void tell_of_undelivered(CommunicatorState& communicator, const Error& error, const std::string& job) {
     const std::string sentence = fmt::format("data that a call had handed over was not delivered: {}", error.what());
-    log_message(LogLevel::warn, "{}", sentence);
+    log_message(LogLevel::warn, "{}{}", job, sentence);
     if (!communicator.undelivered && !(communicator.broken && communicator.broken_told))
         communicator.undelivered = std::make_unique<Error>(error.code(), sentence, error.failed_rank());
 }
@@ -193,7 +194,7 @@ void Engine::deputy_ended(Deputy& deputy) {
         if (!error) return;        // it stays until its caller comes
         deputies_.remove(deputy);  // its caller fails without it
     }
-    if (error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error);
+    if (error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error, job_in_log(options_.job));
     let_go(deputy);
 }
 

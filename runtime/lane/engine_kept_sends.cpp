@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "foundation/copy.hpp"
+#include "foundation/job_in_log.hpp"
 #include "foundation/log.hpp"
 #include "runtime/lane/engine.hpp"
 #include "runtime/lane/kept_send.hpp"
@@ -43,10 +44,11 @@ void KeptSend::tell_of_loss(const Error& error) {
     Engine& engine = *transfer.engine;
     CommunicatorState* const communicator = engine.communicators_.find(transfer.key.communicator);
     // Another rank may read it, which learns from this one that the communicator is broken. So it names its sender.
-    const std::string lost = fmt::format("a message of {} bytes with tag {} from {} to {}{}, for which send() had ended, was not delivered",
-                                         transfer.buffer.size, transfer.key.tag, engine.name_of(engine.options_.rank),
-                                         engine.name_of(transfer.peer()), communicator ? " on " + communicator->group->name : std::string());
-    log_message(LogLevel::warn, "{}: {}", lost, error.what());
+    const std::string lost =
+        fmt::format("a message of {} bytes with tag {} from {} to {}{}, for which send() had ended, was not delivered",
+                    transfer.buffer.size, transfer.key.tag, engine.name_of(engine.options_.rank), engine.name_of(transfer.peer()),
+                    communicator ? " on " + communicator->group->name : std::string());
+    log_message(LogLevel::warn, "{}{}: {}", job_in_log(engine.options_.job), lost, error.what());
     if (engine.undelivered_.empty()) engine.undelivered_ = lost;
     if (!communicator || !communicator->broken) return;
     const Error& broken = *communicator->broken;

@@ -23,6 +23,7 @@ struct EngineOptions {
     FindPartAlone find_part_alone = nullptr;  ///< Null: every part begins and ends with its caller.
     /// Host names by rank, for error messages. Empty: the hosts have no names.
     std::vector<std::string> hosts;
+    std::string job;     ///< The name of the job, for the log.
     bool trace = false;  ///< Record when the first message was taken (reads the clock).
 };
 

@@ -1,6 +1,10 @@
 /// \file
 /// The end of a job in the wrong state: operations are under way, or other ranks still call. ranks/finalize.cpp says what each scenario
 /// checks.
+#include <set>
+#include <sstream>
+#include <string>
+
 #include "tests/process/harness.hpp"
 
 namespace rollcall::test {
@@ -97,6 +101,22 @@ INSTANTIATE_TEST_SUITE_P(WhileOthersCall, Leaving, testing::Values("barrier", "b
 TEST_P(Leaving, IsToldToThemByName) {
     for (const int ranks : {2, 4})
         expect_success(ranks, {"finalize_while_others_call:" + GetParam()}, with({"ROLLCALL_MISMATCH_PROBE=20ms"}));
+}
+
+// In a process of several jobs, a warning says which job it is about.
+TEST(AtTheEnd, AWarningNamesTheJob) {
+    const std::string begin = " warning: ";
+    const Ended several = run_ranks(1, {"jobs_in_the_log"});
+    EXPECT_EQ(several.code, 0) << several.error;
+    std::set<std::string> names;
+    std::istringstream text(several.error);
+    for (std::string line; std::getline(text, line);) {
+        const auto at = line.find(begin + "job ");
+        if (at == std::string::npos || !has(line, "under way")) continue;
+        line.erase(0, at + begin.size());
+        names.insert(line.substr(0, line.find(':')));
+    }
+    EXPECT_EQ(names.size(), 2u) << several.error;
 }
 
 // The others wait until the root takes their blocks.

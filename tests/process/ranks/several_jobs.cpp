@@ -50,6 +50,16 @@ StaticJob kept_job;
 
 }  // namespace
 
+// Two jobs are left while a receive is under way in each. The log has a warning of each job.
+ROLLCALL_SCENARIO(jobs_in_the_log) {
+    int value = 0;
+    for (int i = 0; i < 2; ++i) {
+        Request receive;
+        Job job(alone());
+        receive = job.world().start_receive(value, 0, 1);
+    }
+}
+
 // A thread that waits for requests of two jobs would not be woken by one of them.
 ROLLCALL_SCENARIO(wait_any_of_two_jobs) {
     Job other(alone());

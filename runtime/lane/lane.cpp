@@ -241,7 +241,11 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
         switch (idle_.polled(happened != 0)) {
             case Idle::Step::poll: continue;
             case Idle::Step::relax: relax(); continue;
-            case Idle::Step::yield: sched_yield(); continue;
+            case Idle::Step::yield:
+                // On a busy machine this takes a turn of all other processes.
+                sched_yield();
+                if (!wanted_.load(std::memory_order_relaxed) && (deadline == kNever || monotonic_now() < deadline)) continue;
+                break;
             case Idle::Step::look: break;
         }
         const Nanoseconds before = monotonic_now();

@@ -85,5 +85,18 @@ TEST(LaneWords, HaveFiftyMillisecondsToLeave) {
     EXPECT_FALSE(test.engine.has_words_under_way());
 }
 
+// A yield may take a turn of all other processes of the machine.
+TEST(Lane, WithYieldsLooksAtDeadlinesAfterEachOfThem) {
+    IdlePolicy policy = host_driven();
+    policy.yield = true;
+    LaneUnderTest test(policy);
+    Transfer transfer = LaneUnderTest::receive(1, 7);
+    test.lane.start(transfer);
+    const std::uint64_t before = test.network.polls;
+    EXPECT_FALSE(test.lane.wait(transfer, Timeout(1)));
+    EXPECT_LE(test.network.polls - before, 2u);
+    test.lane.abandon(transfer, Error(ErrorCode::timeout, "the test is over"));
+}
+
 }  // namespace
 }  // namespace rollcall::runtime

@@ -159,6 +159,7 @@ std::uint64_t Communicator::Implementation::next_size(const char* caller, int fr
     check_rank(from, caller, "source");
     runtime::Peek peek(state.group->world_rank(from), state.group->id, tag);
     runtime::Lane& lane = process->lane();
+    lane.progress();  // the sender of a message that is here may have taken it back
     if (!lane.run(peek, timeout)) lane.abandon(peek, [&] { return unfinished_error(*process, describe_look(caller, from, tag), timeout); });
     if (peek.error()) throw_named(*peek.error(), describe_look(caller, from, tag));
     return peek.size;
@@ -174,7 +175,7 @@ std::optional<std::uint64_t> Communicator::Implementation::try_next_size(int fro
     runtime::Lane& lane = process->lane();
     try {
         lane.as_owner(look);
-        if (!size && lane.progress()) lane.as_owner(look);
+        if (lane.progress()) lane.as_owner(look);  // also where a message was found: its sender may have taken it back
     } catch (const Error& error) {
         throw_named(error, describe_look("try_next_size", from, tag));
     }

@@ -20,6 +20,9 @@ constexpr Timeout kCloseTimeout = std::chrono::seconds(5);
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
 // After a failure a rank waits so long for messages that living ranks have not taken yet, although their sends have succeeded.
 constexpr Nanoseconds kDeliverWithin = 1000 * kMillisecond;
+// What the network library holds leaves as soon as a receiver reads. (Over TCP, UCX also waits for an answer of each rank, even if it holds
+// nothing.)
+constexpr Nanoseconds kFlushWithin = 100 * kMillisecond;
 constexpr std::chrono::microseconds kPauseOfLeaving(50);
 
 }  // namespace
@@ -139,7 +142,8 @@ void Process::deliver_what_can_be() noexcept {
         for (std::size_t peer = 0; peer < flushes.size(); ++peer)
             flushes[peer].is_pending = transport().flush(static_cast<int>(peer), flushes[peer]) == transport::Started::pending;
     });
-    progress_until([&](const transport::Transport&) { return std::ranges::none_of(flushes, &Flush::is_pending); }, until);
+    progress_until([&](const transport::Transport&) { return std::ranges::none_of(flushes, &Flush::is_pending); },
+                   monotonic_now() + kFlushWithin);
     lane_->as_owner([&](Engine&) {
         for (std::size_t peer = 0; peer < flushes.size(); ++peer)
             if (flushes[peer].is_pending) transport().release(static_cast<int>(peer), flushes[peer]);

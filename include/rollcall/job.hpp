@@ -163,7 +163,8 @@ class ROLLCALL_EXPORT Job {
     bool prepare_to_sleep();
     /// Stops the background thread from moving data until resume_background() is called. Calls nest: each one needs its own resume. The
     /// pauses of all Jobs that share the job are counted together, so each part of the program must resume exactly as often as it has
-    /// paused. The threads of connections to other jobs go on.
+    /// paused. If a rank dies, the thread still takes what has come, and fails what depends on that rank. The threads of connections to
+    /// other jobs go on.
     void pause_background();
     /// Ends one pause_background(). Throws Error{state} if there is none.
     void resume_background();

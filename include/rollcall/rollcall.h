@@ -150,8 +150,8 @@ int rollcall_progress_descriptor(const rollcall_job* job);
  * does. The deadline of a request does not make the descriptor readable: give poll() the time that is left, and test the request then. */
 rollcall_status rollcall_prepare_to_sleep(rollcall_job* job, int* may_sleep);
 /** Stops the background thread from moving data until rollcall_resume_background(). Calls nest: each needs its own resume. The pauses of
- * all parts of a program that share the job are counted together, so each part must resume exactly as often as it has paused. The threads
- * of connections to other jobs go on. */
+ * all parts of a program that share the job are counted together, so each part must resume exactly as often as it has paused. If a rank
+ * dies, the thread still takes what has come, and fails what depends on that rank. The threads of connections to other jobs go on. */
 rollcall_status rollcall_pause_background(rollcall_job* job);
 /** Ends one rollcall_pause_background(). ROLLCALL_STATE: there is none. */
 rollcall_status rollcall_resume_background(rollcall_job* job);

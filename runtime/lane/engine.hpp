@@ -129,6 +129,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// still be on its way. So there it fails a short time later.
     void on_death(int rank, const std::string& how);
     void on_job_ended(const std::string& why, int by = -1);  ///< The same for the whole job, which rank `by` has ended (-1: none).
+    bool fails_later() const noexcept { return peers_.any_heard_out(); }  ///< What depends on a dead rank fails in a later tick().
 
     transport::Transport& transport() noexcept { return transport_; }
     FrameArena& arena() noexcept { return arena_; }
@@ -340,9 +341,8 @@ class alignas(64) Engine final : public transport::Sink {
     }
     Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const, unreadable(int peer) const;
-    static constexpr std::size_t kHotBytes = 3 * 64;
     static constexpr Nanoseconds kLooksPerProbe = 4;
-    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32;  ///< How many operations look_at_node() visits in a call.
+    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32, kHotBytes = 3 * 64;  ///< Looks: operations that look_at_node() visits.
 
     // The next three cache lines hold what every collective message needs. (In a large simulation, nothing of a rank is in the cache.)
     transport::Transport& transport_;

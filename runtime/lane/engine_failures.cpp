@@ -15,8 +15,9 @@ namespace {
 // How long a suspicion waits for a better explanation from the bootstrap.
 constexpr Nanoseconds kSuspicionGrace = 500 * kMillisecond;
 // What has come already is taken at once when a peer has died: until this many looks in a row have found nothing, but not for longer. The
-// others may go on sending.
+// others may go on sending. This thread may lose its core, so there are at least as many looks as empty the queues of a transport.
 constexpr unsigned kLooksForNothing = 8;
+constexpr unsigned kLeastLooks = 512;
 constexpr Nanoseconds kTakesFor = 5 * kMillisecond;
 constexpr unsigned kMostLooks = 100'000;  // virtual time may stand still
 // The notice of a death may overtake, on another way, what the peer sent over TCP before. So it is heard out: until its kernel closes the
@@ -160,8 +161,10 @@ void Engine::on_death(int rank, const std::string& how) {
 // A message whose send has succeeded may be here already, and a thread that waits for it must get it although its sender is dead now.
 void Engine::take_what_has_come() {
     const Nanoseconds until = machine_.now() + kTakesFor;
-    for (unsigned nothing = 0, looks = 0; nothing < kLooksForNothing && looks < kMostLooks && machine_.now() < until; ++looks)
+    for (unsigned nothing = 0, looks = 0; nothing < kLooksForNothing && looks < kMostLooks; ++looks) {
+        if (looks >= kLeastLooks && machine_.now() >= until) return;
         nothing = progress() ? 0 : nothing + 1;
+    }
 }
 
 bool Engine::may_still_send(int peer, Nanoseconds now) {

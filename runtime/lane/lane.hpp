@@ -137,8 +137,8 @@ class Lane {
     }
 
     /// The background thread stays away until it is resumed (nested calls count): it moves nothing any more when this returns. It still
-    /// takes the baton when a process has died, to handle that and to begin what has been submitted. Does nothing where there is no
-    /// background thread.
+    /// takes the baton when a process has died, to take what has come, to handle the death and to begin what has been submitted, and a
+    /// short time later if something fails only then. Does nothing where there is no background thread.
     void pause_background();
     bool resume_background();  ///< False: it is not paused.
     /// Ends the background thread. From now on the caller must drive progress.
@@ -217,6 +217,7 @@ class Lane {
     void end_unbegun(Waitable& waitable);  ///< As Engine::end_unbegun().
     void look_at_notices() noexcept;
     void handle_notices() noexcept;
+    void fail_in_time() noexcept;
     void wake_owner() noexcept;
     /// Wakes the threads whose goal is reached, and one more where the baton is free for it.
     void wake_followers(bool baton_is_free) noexcept;
@@ -250,6 +251,7 @@ class Lane {
     std::atomic<std::uint64_t> told_finished_{0};  ///< Engine::finished() when other threads were last told.
     std::atomic<std::uint64_t> finished_seen_{0};  ///< Engine::finished() when prepare_to_sleep() was last called.
     std::atomic<Nanoseconds> due_{kNever};         ///< Engine::due() when the baton was last released.
+    std::atomic<Nanoseconds> fails_at_{kNever};    ///< When the background thread calls tick() although it is paused.
     std::atomic<int> wanted_{0};                   ///< Threads that need the baton and cannot use the queue.
     std::atomic<int> paused_{0};
     std::atomic<bool> stopping_{false};

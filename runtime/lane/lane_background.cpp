@@ -130,6 +130,20 @@ void Lane::handle_notices() noexcept {
         else
             engine_.on_job_ended(notice.how, notice.ended_by);
     }
+    if (!policy_.background || !engine_.fails_later()) return;
+    fails_at_.store(engine_.due(), std::memory_order_seq_cst);
+    if (paused_.load(std::memory_order_seq_cst) > 0) background_wake_.signal();
+}
+
+// The background thread, while it is paused. What depends on a dead rank must fail also if no thread of the program makes progress: an
+// event loop waits for that.
+void Lane::fail_in_time() noexcept {
+    const Nanoseconds now = monotonic_now();
+    if (now < fails_at_.load(std::memory_order_relaxed)) return;
+    if (!try_take(true)) return fails_at_.store(now + policy_.tick, std::memory_order_relaxed);
+    const Baton baton(*this);
+    tick_if_due(now);
+    fails_at_.store(engine_.fails_later() ? engine_.due() : kNever, std::memory_order_relaxed);
 }
 
 void Lane::move_to_application_core() {
@@ -160,14 +174,16 @@ void Lane::background() {
     while (!stopping_.load()) {
         pollfd descriptors[3] = {{background_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}, {descriptor, POLLIN, 0}};
         Nanoseconds until = kNever;
-        if (paused_.load(std::memory_order_relaxed) > 0)
+        if (paused_.load(std::memory_order_relaxed) > 0) {
             state = dormant;
-        else if (state == looking)
+            until = fails_at_.load(std::memory_order_relaxed);
+        } else if (state == looking) {
             until = monotonic_now() + policy_.tick * (idle_looks > kIdleLooks && idle_looks % 2 ? kTicksOfLongInterval : 1);
-        else if (state == looking_again)
+        } else if (state == looking_again) {
             until = 0;
-        else if (state == parked)
+        } else if (state == parked) {
             until = due_.load(std::memory_order_relaxed);
+        }
         poll_until(descriptors, state == parked ? 3 : 2, until);
         counters_.background_looks.fetch_add(1, std::memory_order_relaxed);
         if (descriptors[0].revents) background_wake_.clear();
@@ -181,7 +197,10 @@ void Lane::background() {
                 wake_owner();
             }
         }
-        if (paused_.load(std::memory_order_relaxed) > 0) continue;
+        if (paused_.load(std::memory_order_relaxed) > 0) {
+            fail_in_time();
+            continue;
+        }
 
         const bool was_parked = std::exchange(state, looking) == parked;
         const std::uint32_t polls = polls_.load(std::memory_order_relaxed);

@@ -221,6 +221,11 @@ TEST(LastMessages, OfARankThatLeavesAfterAFailureArrive) {
     }
 }
 
+TEST(Deaths, WakeAnEventLoopThoughTheBackgroundThreadIsPaused) {
+    const Ended ended = run_ranks(2, {"death_wakes_a_paused_loop"}, {.environment = {}, .launcher = {"--grace", "60s"}});
+    EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+}
+
 TEST(Deaths, WhileTheOthersLeave) {
     for (const auto& [how, code] : {Death{"exit7", 7}, Death{"kill", 128 + SIGKILL}})
         for (const int ranks : {2, 4}) {

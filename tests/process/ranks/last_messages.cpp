@@ -1,8 +1,11 @@
 /// \file
 /// Messages of ranks that leave the job at once when their sends have succeeded.
 #include <cerrno>
+#include <chrono>
 #include <utility>
 #include <vector>
+
+#include <poll.h>
 
 #include "tests/process/ranks/deaths.hpp"
 
@@ -100,6 +103,37 @@ ROLLCALL_SCENARIO(last_message_after_a_death) {
     sleep_us(20'000);
     receive_last_from(scene, 1, bytes);
     scene.raise(kHasCome);
+    end_without_the_dead(scene);
+}
+
+// Rank 1 dies without ever having been connected with rank 0, whose event loop sleeps while the background thread is paused.
+ROLLCALL_SCENARIO(death_wakes_a_paused_loop) {
+    if (scene.rank == 1) {
+        scene.at(kTheirProcesses).store(static_cast<std::uint64_t>(::getpid()));
+        scene.await(kMayLeave);
+        die(scene, "kill");
+    }
+    scene.await(kTheirProcesses);
+    int data = 0;
+    Request request = scene.world.start_receive(data, 1, 3);
+    scene.job.pause_background();
+    pollfd loop{scene.job.progress_descriptor(), POLLIN, 0};
+    bool may_die = false;
+    for (;;) {
+        bool failed = false;
+        try {
+            check(!request.test(), "there was no message");
+        } catch (const Error& error) {
+            failed = true;
+            check(error.code() == ErrorCode::peer_failed && error.failed_rank() == 1, "it says: {}", error.what());
+        }
+        if (failed) break;
+        if (!scene.job.prepare_to_sleep()) continue;
+        if (!std::exchange(may_die, true)) scene.raise(kMayLeave);
+        const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(kPatience);
+        check(::poll(&loop, 1, static_cast<int>(patience.count())) == 1, "nothing woke the loop");
+    }
+    scene.job.resume_background();
     end_without_the_dead(scene);
 }
 

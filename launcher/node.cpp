@@ -361,7 +361,7 @@ void Node::exited(Rank& rank, int status) {
     } else if (WIFSIGNALED(status)) {
         exit.signalled = true;
         exit.how = "was killed by " + describe_signal(WTERMSIG(status));
-        if (WTERMSIG(status) == SIGKILL && memory_.explains_kill()) exit.how += " while the kernel ended processes for lack of memory";
+        if (WTERMSIG(status) == SIGKILL) exit.how += memory_.possible_cause();
         exit.code = 128 + WTERMSIG(status);
     } else if (const auto failed = not_started_.find(rank.number()); failed != not_started_.end()) {
         explain(rank, failed->second, exit);

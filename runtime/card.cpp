@@ -12,7 +12,7 @@ namespace rollcall::runtime {
 namespace {
 
 // Must be increased with every change of the layout that follows it.
-constexpr std::uint32_t kCardVersion = 8;
+constexpr std::uint32_t kCardVersion = 9;
 
 class Writer {
   public:
@@ -97,7 +97,6 @@ std::vector<std::byte> write_card(const Card& card) {
     for (const Card::Address& address : card.addresses) {
         writer.bytes(address.transport.data(), address.transport.size());
         writer.number(address.version);
-        writer.number(std::uint8_t{address.shares_memory});
         writer.bytes(address.bytes.data(), address.bytes.size());
     }
     return writer.take();
@@ -128,7 +127,6 @@ std::optional<Card> read_card(std::span<const std::byte> bytes) {
         Card::Address& address = card.addresses.emplace_back();
         address.transport = reader.text();
         address.version = reader.number<std::uint32_t>();
-        address.shares_memory = reader.number<std::uint8_t>() != 0;
         address.bytes = reader.bytes();
     }
     if (!reader.ended()) return std::nullopt;

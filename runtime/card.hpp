@@ -20,7 +20,6 @@ struct Card {
     struct Address {
         std::string_view transport;  ///< The name of the transport.
         std::uint32_t version = 0;   ///< Transport::version()
-        bool shares_memory = false;  ///< Transport::shares_memory()
         std::span<const std::byte> bytes;
     };
 

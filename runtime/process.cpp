@@ -119,7 +119,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     engine_->set_hosts(std::move(met.hosts));
     warn_of_limits(too_long);
     engine_->set_signs_of_life(lifelines_.get());
-    for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(met.addresses[i], cards.storage());
+    connect(met, cards.storage());
     // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
     const bool crowded = oversubscribed(met.neighbours), prefers_single_copy = settings_.single_copy == "always" || crowded;
     if (node_) node_->set_prefers_single_copy(prefers_single_copy);
@@ -171,10 +171,7 @@ Card Process::own_card(std::string_view cpus, std::span<const std::vector<std::b
               .addresses = {}};
     if (place().rank == 0) card.costs = std::as_bytes(std::span(&costs_, 1));
     for (std::size_t i = 0; i < transports_.size(); ++i)
-        card.addresses.push_back({.transport = transports_[i]->name(),
-                                  .version = transports_[i]->version(),
-                                  .shares_memory = transports_[i]->shares_memory(),
-                                  .bytes = addresses[i]});
+        card.addresses.push_back({.transport = transports_[i]->name(), .version = transports_[i]->version(), .bytes = addresses[i]});
     return card;
 }
 
@@ -196,21 +193,29 @@ Process::Met Process::meet(const Card& mine, const bootstrap::Gathered& cards) {
         if (rank == 0 && card->costs.size() == sizeof costs_) std::memcpy(&costs_, card->costs.data(), sizeof costs_);
         const bool on_own_host = card->host == mine.host, has_own_clock = card->clock == mine.clock;
         met.hosts.emplace_back(card->host);
+        met.eager.push_back({card->allowance, card->accepts_eager_data});
         met.handles.push_back(card->node);
         met.memories.push_back(card->memory);
         for (std::size_t own = 0; own < transports_.size(); ++own) met.addresses[own][i] = card->addresses[own].bytes;
         // Hosts with one clock are containers of one kernel. Their ranks share its CPUs, even if the containers have different host names.
         if (on_own_host || has_own_clock) met.neighbours.push_back(parse_cpus(card->cpus));
         if (!on_own_host && has_own_clock) met.woken_by_kernel = transport().uses_tcp();
-        const bool shares_memory = card->addresses.front().shares_memory;
         hosts_.push_back(first_on.try_emplace(card->host, rank).first->second);
-        memory_.push_back(shares_memory ? hosts_.back() : -1);
         clock_hosts_.push_back(clocks.try_emplace(card->clock, static_cast<int>(clocks.size())).first->second);
-        const bool by_memory = shares_memory && on_own_host;
-        engine_->set_peer(rank, card->allowance, card->accepts_eager_data, transport().uses_tcp() && !by_memory);
         if (lifelines_ && !on_own_host) lifelines_->add(rank, card->lifeline);
     }
     return met;
+}
+
+void Process::connect(const Met& met, const std::shared_ptr<const void>& storage) {
+    for (std::size_t i = 0; i < transports_.size(); ++i) transports_[i]->connect(met.addresses[i], storage);
+    const int own_host = hosts_[static_cast<std::size_t>(place().rank)];
+    for (std::size_t peer = 0; peer < hosts_.size(); ++peer) {
+        const int rank = static_cast<int>(peer);
+        by_memory_.push_back(hosts_[peer] == own_host && transport().shares_memory_with(rank));
+        const auto [allowance, accepts_data] = met.eager[peer];
+        engine_->set_peer(rank, allowance, accepts_data, transport().uses_tcp() && !by_memory_.back());
+    }
 }
 
 void Process::make_world(const std::optional<TwoJobs>& two_jobs) {
@@ -372,10 +377,10 @@ void Process::refuse_finalized() const {
 
 bool Process::share_boards(const Group& group) const {
     if (!group.has_slots) return false;
-    const int first = memory_[static_cast<std::size_t>(group.world_rank(0))];
-    for (int rank = 1; rank < group.size; ++rank)
-        if (memory_[static_cast<std::size_t>(group.world_rank(rank))] != first) return false;
-    return first >= 0;
+    // All ranks of the group say the same, because each of them shares memory with the same ranks.
+    for (int rank = 0; rank < group.size; ++rank)
+        if (!by_memory_[static_cast<std::size_t>(group.world_rank(rank))]) return false;
+    return true;
 }
 
 Process::~Process() {

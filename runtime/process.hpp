@@ -153,9 +153,14 @@ class Process : public std::enable_shared_from_this<Process> {
     /// What the constructor needs from the cards of all ranks.
     struct Met {
         std::vector<std::vector<std::span<const std::byte>>> addresses;  ///< For each transport, by rank. They refer to the cards.
-        std::vector<std::string> hosts;                                  ///< By rank, as are the next two.
+        std::vector<std::string> hosts;                                  ///< By rank, as are the next three.
         std::vector<node::Handle> handles;
         std::vector<transport::SingleCopyHandle> memories;
+        struct Eager {
+            std::uint32_t allowance;
+            bool accepts_data;
+        };
+        std::vector<Eager> eager;      ///< As on the cards.
         std::vector<Cpus> neighbours;  ///< Those of the ranks that share CPUs with this rank, itself included.
         bool woken_by_kernel = false;  ///< As in policy_of().
     };
@@ -167,8 +172,7 @@ class Process : public std::enable_shared_from_this<Process> {
     void make_segment();
     /// The card refers to the arguments and to this process. `addresses`: one for each transport.
     Card own_card(std::string_view cpus, std::span<const std::vector<std::byte>> addresses, std::uint64_t clock) const;
-    /// Reads the cards, and tells the engine and the lifelines what is on them. Throws Error{bootstrap} if a rank cannot be one of this
-    /// job.
+    /// Reads the cards, and tells the lifelines what is on them. Throws Error{bootstrap} if a rank cannot be one of this job.
     Met meet(const Card& mine, const bootstrap::Gathered& cards);
     /// Maps the memory of this rank's node, if other ranks of the node can share it.
     void share_memory(const Met& met);
@@ -177,6 +181,8 @@ class Process : public std::enable_shared_from_this<Process> {
     void find_sharing(const std::vector<node::Handle>& handles);
     /// On rank 0: warns of the nodes whose ranks share no memory because of a limit.
     void warn_of_limits(const std::vector<node::TooLong>& too_long) const;
+    /// Connects the transports, and tells the engine how it reaches the other ranks. `storage` keeps the cards.
+    void connect(const Met& met, const std::shared_ptr<const void>& storage);
     void make_world(const std::optional<TwoJobs>& two_jobs);
     void make_lane(const IdlePolicy& policy);
 
@@ -215,8 +221,8 @@ class Process : public std::enable_shared_from_this<Process> {
     std::unique_ptr<Lane> lane_;
     std::shared_ptr<const Group> world_;
     std::vector<int> hosts_;
-    std::vector<int> sharing_;  ///< For each rank: the first rank with which it shares node memory, or itself.
-    std::vector<int> memory_;   ///< For each rank: the first rank with which it shares memory; -1: it shares none.
+    std::vector<int> sharing_;     ///< For each rank: the first rank with which it shares node memory, or itself.
+    std::vector<bool> by_memory_;  ///< For each rank: whether the transport reaches it through the memory of this host.
     std::shared_ptr<CommonClock> clock_;
     std::vector<int> clock_hosts_;
     std::uint32_t forks_at_birth_ = forks_so_far;

@@ -168,6 +168,7 @@ class Implementation final : public SingleCopy, private Sink {
     PutWake put_wake(int peer) override { return inner_->put_wake(peer); }
     std::byte* peer_board(int peer) override { return inner_->peer_board(peer); }
     bool shares_memory() const override { return inner_->shares_memory(); }
+    bool shares_memory_with(int peer) const override { return inner_->shares_memory_with(peer); }
     bool uses_tcp() const override { return inner_->uses_tcp(); }
     bool tells_of_puts() const override { return inner_->tells_of_puts(); }
     int descriptor() const override { return inner_->descriptor(); }

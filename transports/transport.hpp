@@ -143,8 +143,8 @@ class Transport {
     /// if the receiver has begun to fetch, or where the network itself reads the buffer.
     virtual bool move_payload(int /*peer*/, Completion& /*completion*/, Bytes /*copy*/, Completion& /*heir*/) { return false; }
     /// Ends when all that was sent to the peer before has left this process. A send may end earlier: over TCP, when the network library has
-    /// the bytes. If the process ended then, they would be lost. It may wait until the peer makes progress. `completion` is as in send(), and
-    /// can be released.
+    /// the bytes. If the process ended then, they would be lost. It may wait until the peer makes progress. `completion` is as in send(),
+    /// and can be released.
     virtual Started flush(int /*peer*/, Completion& /*completion*/) { return Started::done; }
     /// Adds to `peers` the peers with which sends or fetches are under way.
     virtual void add_pending(std::vector<int>& peers) const = 0;
@@ -169,6 +169,9 @@ class Transport {
     virtual std::byte* peer_board(int peer) = 0;
     /// Whether processes of the same host can be expected to write each other's boards directly.
     virtual bool shares_memory() const = 0;
+    /// Whether messages to the peer go through shared memory. Known after connect(). The peer says the same of this process, and of each
+    /// other process with which this one shares memory. A process that shares memory with others says so of itself, too.
+    virtual bool shares_memory_with(int peer) const = 0;
     /// Whether messages to other hosts go over TCP. The kernel copies them anyway, and a question whether there is room at the receiver
     /// costs as much as some tens of KiB. The answer can be given before connect().
     virtual bool uses_tcp() const = 0;

@@ -52,6 +52,7 @@ TEST_P(Boards, ShowWhatIsWrittenDirectly) {
     std::byte* const direct = world[0].transport->peer_board(1);
     if (!direct) GTEST_SKIP() << "boards are not shared";
     EXPECT_TRUE(world[0].transport->shares_memory());
+    EXPECT_TRUE(world[0].transport->shares_memory_with(1));
     std::atomic_ref(*reinterpret_cast<std::uint64_t*>(direct + 256)).store(7);
     EXPECT_EQ(word_at(world[1], 256), 7u);
     EXPECT_TRUE(world.close());

@@ -24,6 +24,14 @@ using transport::PutWake;
 class Ends : public testing::TestWithParam<Way> {};
 INSTANTIATE_TEST_SUITE_P(Transport, Ends, testing::ValuesIn(ways()), &name_of_way);
 
+TEST_P(Ends, KnowWhetherMessagesGoThroughSharedMemory) {
+    World world(GetParam(), 3);
+    for (int rank = 0; rank < world.size(); ++rank)
+        for (int peer = 0; peer < world.size(); ++peer)
+            EXPECT_EQ(world[rank].transport->shares_memory_with(peer), GetParam().shares_memory()) << rank << ", " << peer;
+    EXPECT_TRUE(world.close());
+}
+
 bool is_readable(int descriptor, int milliseconds) {
     pollfd one{descriptor, POLLIN, 0};
     return ::poll(&one, 1, milliseconds) > 0;

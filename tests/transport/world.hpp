@@ -9,6 +9,7 @@
 #include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct Way {
     bool reads = false;        ///< With RMA reads (libfabric).
     bool direct = false;       ///< UCX gets the buffers, as over RDMA.
     bool is_simulated() const { return transport == "simulated"; }
+    bool shares_memory() const {
+        const std::string_view of = environment.empty() ? "" : environment.front().second;
+        return of == "posix,self" || of == "shm";
+    }
 };
 inline void PrintTo(const Way& way, std::ostream* out) { *out << way.name; }
 inline std::string name_of_way(const testing::TestParamInfo<Way>& test) { return test.param.name; }

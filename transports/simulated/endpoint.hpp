@@ -196,6 +196,7 @@ class SimulatedNetwork::Endpoint final : public Transport, public Machine {
     PutWake put_wake(int) override { return PutWake::wakes; }
     std::byte* peer_board(int) override { return nullptr; }
     bool shares_memory() const override { return false; }
+    bool shares_memory_with(int) const override { return false; }
     bool uses_tcp() const override { return false; }
     bool tells_of_puts() const override { return true; }
     int descriptor() const override { return -1; }

@@ -23,11 +23,21 @@ void append_worker(std::vector<std::byte>& address, ucp_worker_h worker, bool on
     append(address, attributes.address, attributes.address_length);
 }
 
-Whereabouts whereabouts() {
+namespace {
+
+bool are_together(const Whereabouts& here, const Whereabouts& there) {
+    return std::memcmp(here.boot, there.boot, sizeof here.boot) == 0 && here.process_namespace == there.process_namespace &&
+           here.user_namespace == there.user_namespace;
+}
+
+}  // namespace
+
+Whereabouts whereabouts(bool shares_memory) {
     Whereabouts here;
     boot_identity().copy(here.boot, sizeof here.boot);
     here.process_namespace = namespace_number("pid");
     here.process = ::getpid();
+    here.shares_memory = shares_memory ? 1 : 0;
     here.user_namespace = namespace_number("user");
     return here;
 }
@@ -38,9 +48,11 @@ Whereabouts whereabouts_in(std::span<const std::byte> address) {
     return there;
 }
 
-bool is_neighbour(const Whereabouts& here, const Whereabouts& there) {
-    return std::memcmp(here.boot, there.boot, sizeof here.boot) == 0 && here.process_namespace == there.process_namespace &&
-           here.user_namespace == there.user_namespace && here.process != there.process;
+bool is_neighbour(const Whereabouts& here, const Whereabouts& there) { return are_together(here, there) && here.process != there.process; }
+
+// With settings of the user, UCX may share memory between namespaces, too. Such a peer then counts as one that is reached over a network.
+bool share_memory(const Whereabouts& here, const Whereabouts& there) {
+    return here.shares_memory && there.shares_memory && are_together(here, there);
 }
 
 std::span<const std::byte> worker_address_in(std::span<const std::byte> address, const Whereabouts& here) {

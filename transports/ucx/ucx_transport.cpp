@@ -114,7 +114,7 @@ class UcxTransport final : public Transport {
         addresses_ = std::move(storage);
         // Neighbours are connected now. UCX 1.16 and later end this process with an assertion if it is asked for a connection by one that
         // has died meanwhile, and has none to it. Over TCP they do not. And later the program may have all files open that it may open.
-        if (!uses_shared_memory_) return;
+        if (!here_.shares_memory) return;
         for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
             if (!is_neighbour(here_, whereabouts_in(peers_[peer].address))) continue;
             if (!is_at_least(16) && !why_nothing_opens(board_.bytes().size()).empty()) return;  // tried again when they are used
@@ -241,7 +241,10 @@ class UcxTransport final : public Transport {
         Peer* to = endpoint(peer);
         return to && unpack_key(*to) ? to->board.direct : nullptr;
     }
-    bool shares_memory() const override { return uses_shared_memory_; }
+    bool shares_memory() const override { return here_.shares_memory; }
+    bool shares_memory_with(int peer) const override {
+        return share_memory(here_, whereabouts_in(peers_[static_cast<std::size_t>(peer)].address));
+    }
     bool uses_tcp() const override { return networks_.are_tcp; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
@@ -295,10 +298,10 @@ class UcxTransport final : public Transport {
     }
 
     // UCX makes the other end of the connection by itself, and tells nobody when it breaks. So a peer that only receives would wait for
-    // ever. It is told who has made the connection, and makes an end of its own. A host needs no link to itself: there the starter notices
-    // deaths.
+    // ever. It is told who has made the connection, and makes an end of its own. Shared memory needs no such link: there the starter
+    // notices deaths.
     void say_hello(int rank, Peer& peer) {
-        if (rank == options_.rank || peer.is_known || (uses_shared_memory_ && is_neighbour(here_, whereabouts_in(peer.address)))) return;
+        if (rank == options_.rank || peer.is_known || shares_memory_with(rank)) return;
         ucp_request_param_t parameters;
         Requests::Request* const request = requests_.take_copy(rank, {std::as_bytes(std::span(&options_.rank, 1))}, parameters);
         requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, nullptr, 0, request->header, sizeof options_.rank, &parameters),
@@ -370,7 +373,7 @@ class UcxTransport final : public Transport {
 
     TransportOptions options_;
     PlainMemory memory_;  // Need not register memory: UCX registers it, and keeps the registrations.
-    const Whereabouts here_ = whereabouts();
+    const Whereabouts here_ = whereabouts(uses_shared_memory());
     ucp_context_h context_ = nullptr;
     ucp_worker_h worker_ = nullptr;
     Board board_;
@@ -387,7 +390,6 @@ class UcxTransport final : public Transport {
     bool dying_ = false;
     bool closed_ = false;
     Networks networks_;
-    const bool uses_shared_memory_ = uses_shared_memory();
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of choices by cost.
+/// Scenarios of choices.
 #include <array>
 #include <string>
 #include <vector>
@@ -29,6 +29,12 @@ ROLLCALL_SCENARIO(same_choices) {
     };
     check_choices(scene.world);
     check_choices(scene.world.split(0, scene.size - scene.rank));
+}
+
+// Words: an operation, and an algorithm. This one is chosen for the world.
+ROLLCALL_SCENARIO(chooses) {
+    const std::string why = scene.world.explain(scene.word(0));
+    check(why.find(": " + scene.word(1) + ",") != std::string::npos, "not {}: {}", scene.word(1), why);
 }
 
 }  // namespace rollcall::test

@@ -28,8 +28,8 @@ Card card_on(std::string_view host) {
             .memory = {.domain = 78, .process = 5, .witness = 0x7fff12345678, .cookie = 99},
             .lifeline = kLifeline,
             .costs = kCosts,
-            .addresses = {{.transport = "node", .version = 7, .shares_memory = true, .bytes = kNodeAddress},
-                          {.transport = "ucx", .version = 1, .shares_memory = false, .bytes = kUcxAddress}}};
+            .addresses = {{.transport = "node", .version = 7, .bytes = kNodeAddress},
+                          {.transport = "ucx", .version = 1, .bytes = kUcxAddress}}};
 }
 
 bool same(std::span<const std::byte> one, std::span<const std::byte> other) {
@@ -60,11 +60,9 @@ TEST(Card, IsReadAsItWasWritten) {
     ASSERT_EQ(card->addresses.size(), 2u);
     EXPECT_EQ(card->addresses[0].transport, "node");
     EXPECT_EQ(card->addresses[0].version, 7u);
-    EXPECT_TRUE(card->addresses[0].shares_memory);
     EXPECT_TRUE(same(card->addresses[0].bytes, kNodeAddress));
     EXPECT_EQ(card->addresses[1].transport, "ucx");
     EXPECT_EQ(card->addresses[1].version, 1u);
-    EXPECT_FALSE(card->addresses[1].shares_memory);
     EXPECT_TRUE(same(card->addresses[1].bytes, kUcxAddress));
 }
 

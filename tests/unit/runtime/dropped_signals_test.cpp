@@ -134,6 +134,7 @@ class LossyNetwork::End final : public transport::Transport {
     transport::PutWake put_wake(int) override { return transport::PutWake::wakes; }
     std::byte* peer_board(int) override { return nullptr; }
     bool shares_memory() const override { return false; }
+    bool shares_memory_with(int) const override { return false; }
     bool uses_tcp() const override { return false; }
     bool tells_of_puts() const override { return network_.tells_of_puts; }
     int descriptor() const override { return -1; }

@@ -104,6 +104,7 @@ class NoNetwork final : public transport::Transport {
     transport::PutWake put_wake(int) override { return transport::PutWake::wakes; }
     std::byte* peer_board(int) override { return nullptr; }
     bool shares_memory() const override { return shares; }
+    bool shares_memory_with(int) const override { return shares; }
     bool uses_tcp() const override { return false; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return events_.get(); }

@@ -74,6 +74,7 @@ class Wire final : public Transport {
     PutWake put_wake(int) override { return PutWake::unknown; }
     std::byte* peer_board(int) override { return nullptr; }
     bool shares_memory() const override { return false; }
+    bool shares_memory_with(int) const override { return false; }
     bool uses_tcp() const override { return false; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return -1; }

@@ -51,7 +51,7 @@ class UcxTransport final : public Transport {
         if ((connected || requests_.pending() > 0) && !closed_) {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
             // assertion, because of connections that were being made or requests that have not ended. So UCX's objects are not destroyed,
-            // but left to the end of the process, which is near.
+            // but left to the end of the process. docs/embedding.md says what that costs a process which lives on.
             struct Left {
                 Requests requests;
                 std::vector<Peer> peers;

@@ -209,6 +209,7 @@ TEST(LastMessages, OfRanksThatDieArriveIfTheirSendsHaveSucceeded) {
             for (const char* message : {"8:{}:late", "5000:{}:late", "8:{}", "1000000:{}", "1000000:{}"}) {
                 const Ended ended = run_ranks(4, {"last_message:" + fmt::format(fmt::runtime(message), how)}, options);
                 EXPECT_EQ(ended.code, code) << message << how << setting << ended.out << ended.error;
+                EXPECT_EQ(count(ended.out, "rank 0 done"), 1) << message << how << setting << ended.out << ended.error;
             }
         }
 }
@@ -218,12 +219,14 @@ TEST(LastMessages, OfARankThatLeavesAfterAFailureArrive) {
         const std::string scenario = fmt::format("last_message_after_a_death:{}", bytes);
         const Ended ended = run_ranks(3, {scenario}, {.environment = {}, .launcher = {"--grace", "60s"}});
         EXPECT_EQ(ended.code, 128 + SIGKILL) << bytes << ended.out << ended.error;
+        EXPECT_EQ(count(ended.out, " done\n"), 2) << bytes << ended.out << ended.error;
     }
 }
 
 TEST(Deaths, WakeAnEventLoopThoughTheBackgroundThreadIsPaused) {
     const Ended ended = run_ranks(2, {"death_wakes_a_paused_loop"}, {.environment = {}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, "rank 0 done"), 1) << ended.out << ended.error;
 }
 
 TEST(Deaths, WhileTheOthersLeave) {

@@ -342,7 +342,7 @@ class alignas(64) Engine final : public transport::Sink {
     Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const, unreadable(int peer) const;
     static constexpr Nanoseconds kLooksPerProbe = 4;
-    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32, kHotBytes = 3 * 64;  ///< Looks: operations that look_at_node() visits.
+    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32, kHotBytes = 3 * 64;  ///< Looks: in a call of look_at_node().
 
     // The next three cache lines hold what every collective message needs. (In a large simulation, nothing of a rank is in the cache.)
     transport::Transport& transport_;

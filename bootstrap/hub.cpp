@@ -253,22 +253,24 @@ void Hub::collect(const Loss& loss, std::uint64_t last) {
 void Hub::apply(const Loss& loss, std::uint64_t last, bool own, int except, Deliveries& out) {
     Loss fresh{{}, loss.host, loss.how, loss.notice};
     for (const int rank : loss.ranks) {
-        if (!lost_.insert(rank).second) continue;
-        own_left_ -= last_.count(rank);
-        fresh.ranks.push_back(rank);
+        if (lost_.insert(rank).second) {
+            own_left_ -= last_.count(rank);
+            fresh.ranks.push_back(rank);
+        }
+        // Of a rank that has said why it goes, the end of its connection may say later that it did not come to an earlier call either.
         if (gone_.empty() || last < gone_.back().last) {
             gone_.push_back({last, rank,
                              loss.host.empty() ? fmt::format("rank {} {}", rank, loss.how)
                                                : fmt::format("rank {} on host {} {}", rank, loss.host, loss.how)});
         }
     }
-    if (fresh.ranks.empty()) return;
     for (auto round = rounds_.upper_bound(last); round != rounds_.end(); round = rounds_.erase(round)) {
         const auto answer = answer_of(round->first);
         for (const int rank : round->second.waiting) {
             if (!lost_.contains(rank)) out.push_back({Delivery::To::rank, rank, answer});
         }
     }
+    if (fresh.ranks.empty()) return;
     if (root_ && below_.empty()) {
         // There is no other hub.
     } else if (loss.notice ? root_ && !told_.insert(loss.how).second : root_ || own) {

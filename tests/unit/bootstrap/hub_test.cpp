@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <map>
@@ -288,6 +289,24 @@ TEST(Hubs, DeparturesAreToldTogether) {
     reader.u32();
     EXPECT_EQ(reader.i32(), 0);
     EXPECT_EQ(reader.text(), "rank 0 has left the job");
+}
+
+// The root had come to a call, and left it by its deadline. It said why it goes, and then it is gone, so nobody can answer the call any
+// more.
+TEST(Hubs, AnswerACallToWhichALostRankHadComeWhenItsHubIsGone) {
+    Hub below(2, {1}, {}, false);
+    Inbox inbox(kLongestAnswer);
+    const auto answers_to_rank_1 = [&](const std::string& how, std::uint64_t last) {
+        inbox.append(Hub::encode_loss({{0}, "a", how, true}, last));
+        const auto out = below.hear_above(*inbox.next());
+        return std::ranges::count_if(out, [](const auto& each) { return each.to == Hub::Delivery::To::rank && each.which == 1; });
+    };
+    below.arrive(1, Kind::barrier, 5, {});
+    EXPECT_EQ(answers_to_rank_1("left the job after its finalize() had failed", 5), 0);
+    for (const int answers : {1, 0}) EXPECT_EQ(answers_to_rank_1("died, or left without saying so", 0), answers);
+    const auto later = below.arrive(1, Kind::barrier, 6, {});
+    ASSERT_EQ(later.size(), 1u);
+    EXPECT_EQ(later[0].to, Hub::Delivery::To::rank);
 }
 
 TEST(Hubs, RefuseWhatNobodyMaySend) {

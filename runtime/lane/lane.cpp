@@ -79,8 +79,11 @@ void Lane::poll_if_due() noexcept {
     poll();
 }
 
-void Lane::tick_if_due(Nanoseconds now) {
-    if (now >= engine_.due()) engine_.tick(now);
+bool Lane::tick_if_due(Nanoseconds now) {
+    if (now < engine_.due()) return false;
+    engine_.tick(now);
+    if (!engine_.fails_later()) fails_at_.store(kNever, std::memory_order_relaxed);
+    return true;
 }
 
 // Arms the descriptor and says on the board that no thread looks. Returns false when there is work.
@@ -238,15 +241,15 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
         tell_of_ends();
         if (engine_.gives_way() && policy_.yield) [[unlikely]]
             sched_yield();
-        switch (idle_.polled(happened != 0)) {
-            case Idle::Step::poll: continue;
-            case Idle::Step::relax: relax(); continue;
-            case Idle::Step::yield:
-                // On a busy machine this takes a turn of all other processes.
-                sched_yield();
-                if (!wanted_.load(std::memory_order_relaxed) && (deadline == kNever || monotonic_now() < deadline)) continue;
-                break;
-            case Idle::Step::look: break;
+        const Idle::Step step = idle_.polled(happened != 0);
+        if (step == Idle::Step::yield) {
+            sched_yield();  // on a busy machine this takes a turn of all other processes
+            if (!wanted_.load(std::memory_order_relaxed) && (deadline == kNever || monotonic_now() < deadline)) continue;
+            poll();  // what came in that turn is in time
+            if (goal.done()) break;
+        } else if (step != Idle::Step::look) {
+            if (step == Idle::Step::relax) relax();
+            continue;
         }
         const Nanoseconds before = monotonic_now();
         if (const bool is_over = before >= deadline; is_over || wanted_.load(std::memory_order_relaxed)) {
@@ -257,10 +260,7 @@ Lane::Drove Lane::drive(const Goal& goal, Nanoseconds deadline) {
             result = goal.done() ? Drove::done : is_over ? Drove::timed_out : Drove::wanted;
             break;
         }
-        if (before >= engine_.due()) {
-            engine_.tick(before);
-            continue;  // the end of what it moved is looked at before anything else
-        }
+        if (tick_if_due(before)) continue;  // the end of what it moved is looked at before anything else
         look_at_notices_if_due(before);
         if (also_ && also_->progress()) continue;
         if (!idle_.parks_at_once(before)) {

@@ -200,7 +200,7 @@ class Lane {
         calls_since_poll_ = 0;
         return engine_.progress();
     }
-    void tick_if_due(Nanoseconds now);
+    bool tick_if_due(Nanoseconds now);  ///< Returns whether it was due.
     void look_at_notices_if_due(Nanoseconds now);
     // `Goal` is a Waitable, or any other type that has done().
     template <class Goal>

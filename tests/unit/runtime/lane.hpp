@@ -52,6 +52,7 @@ class NoNetwork final : public transport::Transport {
         const std::lock_guard lock(mutex_);
         before_sleep_.push_back({from, tag});
     }
+    static constexpr int kPollsOnItsWay = 50;  ///< A message comes in the poll of this number after it was brought.
     std::atomic<std::uint64_t> polls{0};
     transport::Sink* sink = nullptr;
     std::vector<std::byte> last_header;                  ///< Of the message that was sent last.
@@ -145,7 +146,6 @@ class NoNetwork final : public transport::Transport {
     std::atomic<bool> has_traffic_{false};
     transport::PlainMemory memory_;
     std::vector<std::uint64_t> board_;
-    static constexpr int kPollsOnItsWay = 50;
     int polls_on_its_way_ = 0;
     std::mutex mutex_;
     std::deque<Incoming> incoming_, before_sleep_;

@@ -98,5 +98,18 @@ TEST(Lane, WithYieldsLooksAtDeadlinesAfterEachOfThem) {
     test.lane.abandon(transfer, Error(ErrorCode::timeout, "the test is over"));
 }
 
+// The message comes while another process has the core, and before the deadline.
+TEST(Lane, WithYieldsTakesWhatCameInTheLastOne) {
+    IdlePolicy policy = host_driven();
+    policy.yield = true;
+    LaneUnderTest test(policy);
+    Transfer transfer = LaneUnderTest::receive(1, 7);
+    test.lane.start(transfer);
+    test.network.bring(1, 7);
+    for (int poll = 2; poll < NoNetwork::kPollsOnItsWay; ++poll) test.engine.progress();
+    ASSERT_FALSE(transfer.done());
+    EXPECT_TRUE(test.lane.wait(transfer, Timeout(1))) << "the first poll does not find it, the one after the yield does";
+}
+
 }  // namespace
 }  // namespace rollcall::runtime

@@ -57,7 +57,7 @@ void Engine::tell_of_backlog(int peer, bool there_is) {
 // Sends as many as possible of the messages that wait for this peer, in their order.
 void Engine::work_off_backlog(int peer) {
     PeerState& state = peers_[peer];
-    if (!state.backlogged || state.works_off || peers_.is_gone(peer)) return;
+    if (!state.backlogged || state.works_off || peers_.is_dead_or_gone(peer)) return;
     state.works_off = true;  // a send that ends at once makes room for the next one
     Transfer* first;
     while ((first = backlog_.first(peer)) && (state.offers < kMostOffers || may_be_eager(*first))) {
@@ -92,7 +92,7 @@ void Engine::ask_for(const MatchKey& key, MessageKind kind) {
 
 void Engine::on_wanted(const CollectiveHeader& header) {
     const int peer = header.base.source;
-    if (!peers_[peer].backlogged) return;
+    if (!peers_[peer].backlogged || peers_.is_dead_or_gone(peer)) return;
     const MatchKey key{header.base.communicator, 0, header.base.tag, peer};
     if (header.base.kind == MessageKind::unwanted) {
         backlog_.give(key);

@@ -151,7 +151,8 @@ void Engine::on_death(int rank, const std::string& how) {
     if (closing_ || peers_.is_dead_or_gone(rank)) return;
     // What memory brings is there when a process has died. If the transport has lost the peer, nothing comes any more. But the rank may
     // have died because of one that is heard out, and errors name the first.
-    const bool may_come = peers_[rank].over_tcp && !peers_.find(rank);
+    // Where the whole job ends, later deaths do not put that off.
+    const bool may_come = peers_[rank].over_tcp && !peers_.find(rank) && !ending_;
     if (!may_come && !peers_.any_heard_out()) return bury(rank, how);
     const Nanoseconds now = machine_.now();
     peers_.hear_out(rank, how, now, may_come ? now + kHearsFor : 0);

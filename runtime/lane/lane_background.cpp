@@ -142,6 +142,7 @@ void Lane::fail_in_time() noexcept {
     if (now < fails_at_.load(std::memory_order_relaxed)) return;
     if (!try_take(true)) return fails_at_.store(now + policy_.tick, std::memory_order_relaxed);
     const Baton baton(*this);
+    engine_.take_what_has_come();
     tick_if_due(now);
     fails_at_.store(engine_.fails_later() ? engine_.due() : kNever, std::memory_order_relaxed);
 }

@@ -185,6 +185,7 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     const Group& group = *communicator_.group;
     transport::Transport& transport = engine_->transport_;
     const int peer = group.world_rank(at);
+    if (engine_->peers_.any_dead() && engine_->peers_.is_dead_or_gone(peer)) return;
     const auto common = [clock = communicator_.clock](Nanoseconds time) { return clock && time != kUnknownTime ? clock->at(time) : time; };
     BoardSlot slot{key_.sequence, common(arrival), common(predicted_arrival_), 0};
     slot.seal(group.id);

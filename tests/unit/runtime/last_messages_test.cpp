@@ -60,8 +60,9 @@ TEST_F(LastMessages, ThatHaveComeEarlyAreReceivedLater) {
 TEST_F(LastMessages, OverTcpMayComeUntilTheConnectionIsClosed) {
     reach_over_tcp(1);
     engine.begin(first_);
+    const Nanoseconds before = monotonic_now();
     engine.on_death(1, "was killed");
-    engine.tick(monotonic_now());
+    engine.tick(before);
     engine.begin(second_);
     EXPECT_FALSE(first_.done());
     bring(1);

@@ -107,6 +107,18 @@ TEST_F(LastMessages, GoBeforeTheEndOfTheJob) {
     expect_failed(of_other_, "the job cannot go on");
 }
 
+TEST_F(LastMessages, OfLaterDeathsDoNotPutOffTheEndOfTheJob) {
+    for (const int rank : {1, 2}) reach_over_tcp(rank);
+    engine.begin(of_other_);
+    engine.on_death(1, "was killed");
+    engine.on_job_ended("the job cannot go on");
+    const Nanoseconds end = engine.due();
+    engine.on_death(2, "was killed, too");
+    EXPECT_EQ(engine.due(), end);
+    engine.tick(end);
+    EXPECT_TRUE(of_other_.done());
+}
+
 TEST_F(LastMessages, ToADeadRankFailAtOnce) {
     reach_over_tcp(1);
     engine.on_death(1, "was killed");

@@ -114,7 +114,6 @@ class Implementation final : public SingleCopy, private Sink {
             }
         return inner_->move_payload(peer, completion, copy, heir);
     }
-
     Started flush(int peer, Completion& completion) override { return inner_->flush(peer, completion); }
     void add_pending(std::vector<int>& peers) const override {
         inner_->add_pending(peers);

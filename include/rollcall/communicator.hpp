@@ -156,9 +156,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         };
         return receive_sized(&data, resize, sizeof(detail::Element<D>), from, tag, timeout);
     }
-    /// Waits for the next message with this tag from rank `from` that no receive has claimed, and returns its size in bytes. The message
-    /// stays for a later receive, which is sure to get it only while no other thread receives with this tag from this rank, and if
-    /// the sender does not take it back: it can until the receive has begun, by Request::cancel() or when a deadline ends.
+    /// Waits for the next message with this tag from rank `from` that no receive has claimed, and returns its size in bytes. A later
+    /// receive gets it, unless another thread receives it first, or its sender takes it back by Request::cancel() or a deadline.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     /// Looks for such a message without waiting; returns nothing if there is none. It also moves data, as Job::progress() does. Where there
     /// is a background thread (a connection to another job always has one), the arrival of a message does not wake an event loop.

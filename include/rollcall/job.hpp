@@ -134,13 +134,15 @@ class ROLLCALL_EXPORT Job {
     ///
     /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} if a rank has died, even if
     /// an earlier call has already reported that death. It then waits for no rank, but gives living ranks up to a second to take messages
-    /// of this rank whose sends have ended. Throws Error{mismatch, timeout, ...} if data was not delivered that an
-    /// earlier call had handed over (CollectiveOptions::until_delivered), or if calls did not match, and no call on this rank has reported
-    /// it. Calls that did not match are found if a rank waits in a call for a rank that is in finalize(), or if this rank passes on data of
-    /// a call that it has not made. They are not found if one rank has forgotten a collective call and no other rank waits for it in that
-    /// call: for example a broadcast that the root has made and left, or a gather that only the ranks with data have made. Then finalize()
-    /// succeeds on all ranks. The end of each connection to another job is a part of this call (Intercommunicator::disconnect()). If it
-    /// fails, its error is thrown after the job has been left in good order. The job is left in all these cases.
+    /// of this rank whose sends have ended.
+    ///
+    /// Throws Error{mismatch, timeout, ...} if data was not delivered that an earlier call had handed over
+    /// (CollectiveOptions::until_delivered), or if calls did not match, and no call on this rank has reported it. Calls that did not match
+    /// are found if a rank waits in a call for a rank that is in finalize(), or if this rank passes on data of a call that it has not made.
+    /// They are not found if one rank has forgotten a collective call and no other rank waits for it in that call: for example a broadcast
+    /// that the root has made and left, or a gather that only the ranks with data have made. Then finalize() succeeds on all ranks. The end
+    /// of each connection to another job is a part of this call (Intercommunicator::disconnect()). If it fails, its error is thrown after
+    /// the job has been left in good order. The job is left in all these cases.
     void finalize();
     /// Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255, because an
     /// exit status could not carry it or because it would look like success. Whatever started the job prints `why`. Ends the process as

@@ -57,6 +57,10 @@ Requests::Requests(Requests&& other) noexcept
       pieces_(std::exchange(other.pieces_, 0)),
       silent_(other.silent_) {}
 
+Requests::~Requests() {
+    if (pieces_) ucp_dt_destroy(pieces_);
+}
+
 Started Requests::flush(ucp_ep_h endpoint, int peer, Completion& completion) {
     if (!endpoint) return Started::failed;
     Request* const request = take(completion, peer, {});
@@ -66,10 +70,6 @@ Started Requests::flush(ucp_ep_h endpoint, int peer, Completion& completion) {
     parameters.cb.send = &Requests::on_sent;
     parameters.user_data = request;
     return result_of(ucp_ep_flush_nbx(endpoint, &parameters), request);
-}
-
-Requests::~Requests() {
-    if (pieces_) ucp_dt_destroy(pieces_);
 }
 
 Requests::Request* Requests::take_copy(int peer, std::initializer_list<std::span<const std::byte>> parts, ucp_request_param_t& parameters) {

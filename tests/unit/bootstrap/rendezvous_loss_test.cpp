@@ -68,20 +68,21 @@ TEST(Rendezvous, TheLossOfARankIsToldToAll) {
     lose(again, 4, {4});
 }
 
+Share share_when_host1_has_a_leader(Crew& crew) {
+    return [&](std::string) {
+        const std::string text = crew.board.get();
+        MeetingPlace place(Invitation::parse(text).key, "host1", {});
+        for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until && !place.connect();)
+            std::this_thread::sleep_for(1ms);
+        return text;
+    };
+}
+
 TEST(Rendezvous, TheLossOfALeaderIsThatOfItsHost) {
     Crew crew(6);
     crew.host_of = [](int rank) { return rank / 3; };
     // Rank 4 comes to its host before 3 and 5.
-    crew.share_of = [&](int rank) -> Share {
-        if (rank != 3 && rank != 5) return crew.board.share();
-        return [&](std::string) {
-            const std::string text = crew.board.get();
-            MeetingPlace place(Invitation::parse(text).key, "host1", {});
-            for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until && !place.connect();)
-                std::this_thread::sleep_for(1ms);
-            return text;
-        };
-    };
+    crew.share_of = [&](int rank) -> Share { return rank == 3 || rank == 5 ? share_when_host1_has_a_leader(crew) : crew.board.share(); };
     Gate start(6);
     Gate end(5);
     crew.run([&](int rank, Rendezvous& rendezvous) {
@@ -143,16 +144,7 @@ TEST(Rendezvous, WhatALeaderSaysOfItsEndIsToldOfItsHost) {
     // Rank 1 is alone at first on its host, and leads it. Rank 2 comes there when rank 1 is there.
     Crew crew(3);
     crew.host_of = [](int rank) { return rank == 0 ? 0 : 1; };
-    crew.share_of = [&](int rank) -> Share {
-        if (rank != 2) return crew.board.share();
-        return [&](std::string) {
-            const std::string text = crew.board.get();
-            MeetingPlace place(Invitation::parse(text).key, "host1", {});
-            for (const Nanoseconds until = deadline_after(kLimit); monotonic_now() < until && !place.connect();)
-                std::this_thread::sleep_for(1ms);
-            return text;
-        };
-    };
+    crew.share_of = [&](int rank) -> Share { return rank == 2 ? share_when_host1_has_a_leader(crew) : crew.board.share(); };
     Gate start(3);
     Gate end(2);
     crew.run([&](int rank, Rendezvous& rendezvous) {

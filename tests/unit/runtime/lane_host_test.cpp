@@ -85,11 +85,15 @@ TEST(LaneWords, HaveFiftyMillisecondsToLeave) {
     EXPECT_FALSE(test.engine.has_words_under_way());
 }
 
-// A yield may take a turn of all other processes of the machine.
-TEST(Lane, WithYieldsLooksAtDeadlinesAfterEachOfThem) {
+IdlePolicy yielding() {
     IdlePolicy policy = host_driven();
     policy.yield = true;
-    LaneUnderTest test(policy);
+    return policy;
+}
+
+// A yield may take a turn of all other processes of the machine.
+TEST(Lane, WithYieldsLooksAtDeadlinesAfterEachOfThem) {
+    LaneUnderTest test(yielding());
     Transfer transfer = LaneUnderTest::receive(1, 7);
     test.lane.start(transfer);
     const std::uint64_t before = test.network.polls;
@@ -100,9 +104,7 @@ TEST(Lane, WithYieldsLooksAtDeadlinesAfterEachOfThem) {
 
 // The message comes while another process has the core, and before the deadline.
 TEST(Lane, WithYieldsTakesWhatCameInTheLastOne) {
-    IdlePolicy policy = host_driven();
-    policy.yield = true;
-    LaneUnderTest test(policy);
+    LaneUnderTest test(yielding());
     Transfer transfer = LaneUnderTest::receive(1, 7);
     test.lane.start(transfer);
     test.network.bring(1, 7);

@@ -165,7 +165,10 @@ std::optional<Notice> Member::take_notice() {
             if (!frame || frame->type != FrameType::notice) continue;
             Notice notice = decode_notice(frame->body);
             // The process of the hub has said why it goes.
-            if (notice.rank >= 0 && notice.rank == loss_.notices.front().rank) loss_.notices.erase(loss_.notices.begin());
+            if (notice.rank >= 0 && notice.rank == loss_.notices.front().rank) {
+                loss_.notices.erase(loss_.notices.begin());
+                loss_.notices.front().how += fmt::format(": it {}", notice.how);
+            }
             return notice;
         }
         if (count < 0 && errno == EINTR) continue;

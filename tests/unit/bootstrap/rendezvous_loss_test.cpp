@@ -131,7 +131,8 @@ TEST(Rendezvous, WhyARankWentIsToldToAll) {
                 notice = notice_of(rendezvous);
                 ASSERT_TRUE(notice);
                 EXPECT_EQ(notice->rank, -1);
-                EXPECT_TRUE(contains(notice->how, rank == 1 ? "rank 0, where all hosts meet, is gone" : "hosts meet, went for a test"));
+                EXPECT_TRUE(contains(
+                    notice->how, rank == 1 ? "rank 0, where all hosts meet, is gone: it went for a test" : "hosts meet, went for a test"));
             }
             expect_peer_failed(rendezvous, who);
             end.pass();

@@ -366,11 +366,12 @@ class Implementation final : public SingleCopy, private Sink {
 
     void on_offer(std::span<const std::byte> header, const Offer& offer) noexcept override { sink_->on_offer(header, offer); }
     void on_peer_unreachable(int peer, std::string_view why) noexcept override { sink_->on_peer_unreachable(peer, why); }
+    void on_deaf(int peer) noexcept override { sink_->on_deaf(peer); }
     void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override { sink_->on_board_changed(offset, size); }
 
     const int rank_;
     const std::uint64_t longest_at_once_;
-    std::uint64_t cookie_ = 0;
+    std::uint64_t cookie_ = 0, stamps_ = 0;
     bool readable_ = false;
     Sink* sink_ = nullptr;
     std::vector<Peer> peers_;
@@ -378,7 +379,6 @@ class Implementation final : public SingleCopy, private Sink {
     std::deque<Record> records_;       ///< A deque, because the records must not move: other processes read their stamps.
     std::vector<Record*> free_;
     std::size_t pending_records_ = 0;
-    std::uint64_t stamps_ = 0;
     std::deque<Offered> offered_;
     std::vector<Offered*> unused_;
     std::deque<Fetch> fetches_;

@@ -155,6 +155,7 @@ class alignas(64) Engine final : public transport::Sink {
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
     void on_offer(std::span<const std::byte> header, const transport::Offer& offer) noexcept override;
     void on_peer_unreachable(int peer, std::string_view why) noexcept override;
+    void on_deaf(int peer) noexcept override;
     void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override;
 
   private:
@@ -349,8 +350,7 @@ class alignas(64) Engine final : public transport::Sink {
     transport::Machine& machine_;
     FrameArena& arena_;
     Options options_;
-    Operation* ready_head_ = nullptr;
-    Operation* ready_tail_ = nullptr;
+    Operation *ready_head_ = nullptr, *ready_tail_ = nullptr;
     std::uint64_t begun_ = 0, finished_ = 0;  ///< Waitables that were begun, and that have ended.
     Nanoseconds due_ = kNever;
     bool closing_ = false, finalizing_ = false;

@@ -89,7 +89,7 @@ void Engine::tick(Nanoseconds now) noexcept {
     if (active_.size() > 0) want_tick(ask_around(now));
     if (announces_) want_tick(announcements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);
-    if (!peers_.any_suspected()) return;
+    if (!peers_.any_suspected() && !ending_) return;
     bool hears_earlier = false;
     for (const int peer : peers_.suspected_for(kSuspicionGrace, now)) {
         if (peers_.is_heard_out(peer) && (hears_earlier || may_still_send(peer, now)))
@@ -145,6 +145,15 @@ void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
     }
     suspect(peer, {});
     if (!closing_) peers_.explain(peer, fmt::format("became unreachable: {}", why));
+}
+
+void Engine::on_deaf(int peer) noexcept {
+    if (closing_ || ended_ || ending_) return;
+    ending_ = std::make_unique<Error>(
+        ErrorCode::peer_failed,
+        fmt::format("rank {} receives no more messages, because rank {} died while it wrote one into its memory", options_.rank, peer),
+        peer);
+    want_tick(0);  // this is a callback of progress()
 }
 
 void Engine::on_death(int rank, const std::string& how) {

@@ -223,6 +223,13 @@ TEST(LastMessages, OfARankThatLeavesAfterAFailureArrive) {
     }
 }
 
+TEST(SharedMemory, InWhichADeadRankHasReservedAPlaceIsToldOf) {
+    const Ended ended =
+        run_ranks(3, {"death_in_the_queue_of_rank_0"}, {.environment = {"UCX_TLS=posix,self"}, .launcher = {"--grace", "60s"}});
+    EXPECT_EQ(ended.code, 7) << ended.out << ended.error;
+    EXPECT_EQ(count(ended.out, " done\n"), 2) << ended.out << ended.error;
+}
+
 TEST(Deaths, WakeAnEventLoopThoughTheBackgroundThreadIsPaused) {
     const Ended ended = run_ranks(2, {"death_wakes_a_paused_loop"}, {.environment = {}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 128 + SIGKILL) << ended.out << ended.error;

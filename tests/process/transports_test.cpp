@@ -201,6 +201,7 @@ struct End final : transport::Sink, transport::Completion {
     }
     void on_offer(std::span<const std::byte>, const transport::Offer& offer) noexcept override { offered = offer; }
     void on_peer_unreachable(int, std::string_view why) noexcept override { lost = why; }
+    void on_deaf(int) noexcept override {}
     void on_board_changed(std::uint64_t, std::uint64_t) noexcept override {}
     void complete(Outcome outcome) noexcept override { ++(outcome == Outcome::ok ? completed : failed); }
     void note(Started started) {

@@ -70,6 +70,7 @@ struct End final : transport::Sink {
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
     void on_offer(std::span<const std::byte> header, const transport::Offer& offer) noexcept override;
     void on_peer_unreachable(int peer, std::string_view why) noexcept override { lost.emplace_back(peer, why); }
+    void on_deaf(int) noexcept override {}
     void on_board_changed(std::uint64_t, std::uint64_t) noexcept override {}
 
     int rank = 0;

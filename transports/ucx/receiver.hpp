@@ -16,11 +16,12 @@ namespace rollcall::transport::ucx {
 /// The numbers of the active messages. kInlineId is for messages whose header and payload together are short. Its first byte is the length
 /// of the header; the header and the payload follow. It has no header of UCX's own, which is the fastest way that UCX offers. kPutId is a
 /// put sent as a message: the offset on the board, followed by the bytes. kHelloId is the first message over a connection: the rank that
-/// has made it.
+/// has made it. kProbeId is a message of this process to itself (hearing.hpp).
 inline constexpr unsigned kMessageId = 0;
 inline constexpr unsigned kInlineId = 1;
 inline constexpr unsigned kPutId = 2;
 inline constexpr unsigned kHelloId = 3;
+inline constexpr unsigned kProbeId = 4;
 
 /// Passes messages to the sink, inside ucp_worker_progress(). Must outlive the worker and must not be moved.
 class Receiver {

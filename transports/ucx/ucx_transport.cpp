@@ -17,6 +17,7 @@
 #include "transports/ucx/closing.hpp"
 #include "transports/ucx/configuration.hpp"
 #include "transports/ucx/connecting.hpp"
+#include "transports/ucx/hearing.hpp"
 #include "transports/ucx/log.hpp"
 #include "transports/ucx/networks.hpp"
 #include "transports/ucx/receiver.hpp"
@@ -131,6 +132,8 @@ class UcxTransport final : public Transport {
         unsigned happened = ucp_worker_progress(worker_);
         if (receiver_.has_greeters()) [[unlikely]]
             greet_back();
+        if (hearing_.in_doubt()) [[unlikely]]
+            listen();
         if (deferred_) happened += do_deferred();
         return happened;
     }
@@ -209,6 +212,7 @@ class UcxTransport final : public Transport {
         // The key of the peer's board stays: transfers that use it may not have ended.
         closing_.begin(endpoint, true);
         if (!closing_.empty()) deferred_ = true;
+        if (shares_memory_with(peer)) hearing_.doubt(peer);
     }
 
     Memory& memory() override { return memory_; }
@@ -248,7 +252,11 @@ class UcxTransport final : public Transport {
     bool uses_tcp() const override { return networks_.are_tcp; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
-    bool arm() override { return !deferred_ && ucp_worker_arm(worker_) == UCS_OK; }
+    bool arm() override {
+        if (deferred_ || ucp_worker_arm(worker_) != UCS_OK) return false;
+        hearing_.trust();
+        return true;
+    }
 
     /// One piece moves, one is offered, and two more cover the time in which the other process is not scheduled.
     unsigned pieces_under_way() const override { return 4; }
@@ -306,6 +314,11 @@ class UcxTransport final : public Transport {
         Requests::Request* const request = requests_.take_copy(rank, {std::as_bytes(std::span(&options_.rank, 1))}, parameters);
         requests_.result_of(ucp_am_send_nbx(peer.endpoint, kHelloId, nullptr, 0, request->header, sizeof options_.rank, &parameters),
                             request);
+    }
+
+    void listen() {
+        const int killer = hearing_.look(context_, worker_);
+        if (killer >= 0 && !dying_) sink_->on_deaf(killer);
     }
 
     void greet_back() {
@@ -385,6 +398,7 @@ class UcxTransport final : public Transport {
     Requests requests_;
     std::vector<void*> declined_;
     Closing closing_;
+    Hearing hearing_;
     std::vector<Failure> failures_;
     bool deferred_ = false;
     bool dying_ = false;

@@ -57,6 +57,7 @@ class Observer final : public transport::Sink {
         note(header, offer.size);
         engine_.on_offer(header, offer);
     }
+    void on_deaf(int peer) noexcept override { engine_.on_deaf(peer); }
     void on_peer_unreachable(int peer, std::string_view why) noexcept override { engine_.on_peer_unreachable(peer, why); }
     void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override { engine_.on_board_changed(offset, size); }
     std::vector<Came> take() { return std::exchange(came_, {}); }

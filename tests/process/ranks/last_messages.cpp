@@ -1,10 +1,13 @@
 /// \file
 /// Messages of ranks that leave the job at once when their sends have succeeded.
 #include <cerrno>
+#include <csignal>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include <poll.h>
+#include <sys/mman.h>
 
 #include "tests/process/ranks/deaths.hpp"
 
@@ -75,6 +78,35 @@ ROLLCALL_SCENARIO(last_message) {
         const Error error =
             expect_error(ErrorCode::peer_failed, "a message that was not sent", [&] { scene.world.receive<int>(rank, 3, kPatience); });
         check(error.failed_rank() == rank, "{} was blamed: {}", error.failed_rank(), error.what());
+    }
+    end_without_the_dead(scene);
+}
+
+// The last rank dies while it writes a message into the memory of rank 0. UCX reserves a place there before it copies the data, and this
+// data cannot be read.
+ROLLCALL_SCENARIO(death_in_the_queue_of_rank_0) {
+    constexpr std::size_t kBytes = 4000;
+    connect_with_rank_0(scene);
+    scene.world.barrier();
+    nobody_is_in_a_call(scene);
+    const int last = scene.size - 1;
+    if (scene.rank == last) {
+        ::signal(SIGSEGV, [](int) { ::_exit(7); });
+        const void* const unreadable = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        scene.world.start_send(static_cast<const std::byte*>(unreadable), kBytes, 0, 3).wait();
+        throw std::runtime_error("what cannot be read was sent");
+    }
+    const auto fails_because_of = [&](int culprit, const char* why, int from) {
+        const Error error = expect_error(ErrorCode::peer_failed, "a receive", [&] { scene.world.receive<int>(from, 3, kPatience); });
+        check(error.failed_rank() == culprit, "{} was blamed: {}", error.failed_rank(), error.what());
+        check(says(error, why), "not told why: {}", error.what());
+    };
+    fails_because_of(last, "", last);
+    if (scene.rank == 0) {
+        fails_because_of(last, "rank 0 receives no more messages, because rank 2 died while it wrote one into its memory", 1);
+    } else {
+        scene.world.start_send(std::span(&scene.rank, 1), 0, 3).wait();
+        fails_because_of(0, "had failed because of rank 2", 0);
     }
     end_without_the_dead(scene);
 }

@@ -34,6 +34,7 @@ struct Receiver final : Sink {
         offers.back().second.peer = 0;
     }
     void on_peer_unreachable(int, std::string_view) noexcept override {}
+    void on_deaf(int) noexcept override {}
     void on_board_changed(std::uint64_t, std::uint64_t) noexcept override {}
 };
 

@@ -1,0 +1,104 @@
+#include "transports/ucx/hearing.hpp"
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "foundation/log.hpp"
+#include "transports/ucx/address.hpp"
+#include "transports/ucx/connecting.hpp"
+#include "transports/ucx/receiver.hpp"
+
+namespace rollcall::transport::ucx {
+namespace {
+
+constexpr Nanoseconds kBetweenLooks = 10 * kMillisecond;
+// A queue may be in use at each look because others send a lot. So a probe is made only if it was so for this time.
+constexpr Nanoseconds kProbesAfter = 500 * kMillisecond;
+// Another sender may have lost its core between the two steps, so it has this time.
+constexpr Nanoseconds kDeafAfter = 2000 * kMillisecond;
+// The process itself may not have run for long. So many looks, each with progress before it, must have found the same.
+constexpr unsigned kLeastLooks = 40;
+
+}  // namespace
+
+void Hearing::doubt(int peer) noexcept {
+    peer_ = peer;
+    next_ = since_ = 0;
+    looks_ = 0;
+    heard_ = false;
+    close();  // its message may have come before this death
+}
+
+void Hearing::close() noexcept {
+    if (prober_) ucp_worker_destroy(std::exchange(prober_, nullptr));
+}
+
+int Hearing::look(ucp_context_h context, ucp_worker_h worker) {
+    const Nanoseconds now = monotonic_now();
+    if (now < next_) return -1;
+    next_ = now + kBetweenLooks;
+    if (prober_) {
+        ucp_worker_progress(prober_);
+    } else if (ucp_worker_arm(worker) == UCS_OK) {
+        trust();
+    }
+    if (heard_) {
+        trust();
+        close();
+    }
+    if (!in_doubt()) return -1;
+    if (since_ == 0) since_ = now;
+    if (++looks_ < kLeastLooks || now - since_ < (prober_ ? kDeafAfter : kProbesAfter)) return -1;
+    if (prober_) return std::exchange(peer_, -1);
+    begin_probe(context, worker);
+    since_ = now;
+    looks_ = 0;
+    return -1;
+}
+
+void Hearing::begin_probe(ucp_context_h context, ucp_worker_h worker) {
+    static constexpr std::byte kNothing{};
+    const auto give_up = [&](const char* what, ucs_status_t status) {
+        log_message(LogLevel::warn, "it is not known whether this rank still receives messages after the death of rank {}: {} failed: {}",
+                    peer_, what, ucs_status_string(status));
+        trust();
+        close();
+    };
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = kProbeId;
+    handler.cb = &Hearing::on_probe;
+    handler.arg = this;
+    ucs_status_t status = ucp_worker_set_am_recv_handler(worker, &handler);
+    if (status != UCS_OK) return give_up("setting its message handler", status);
+    ucp_worker_params_t parameters{};
+    parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+    parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+    status = ucp_worker_create(context, &parameters, &prober_);
+    if (status != UCS_OK) {
+        prober_ = nullptr;
+        return give_up("creating a worker", status);
+    }
+    ucp_worker_attr_t attributes{};
+    attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
+    status = ucp_worker_query(worker, &attributes);
+    if (status != UCS_OK) return give_up("getting its address", status);
+    ucp_ep_h endpoint = nullptr;
+    const auto on_error = [](void*, ucp_ep_h, ucs_status_t) {};
+    status = make_endpoint(prober_, std::as_bytes(std::span(reinterpret_cast<const char*>(attributes.address), attributes.address_length)),
+                           on_error, nullptr, endpoint);
+    ucp_worker_release_address(worker, attributes.address);
+    if (status != UCS_OK) return give_up("connecting to itself", status);
+    ucp_request_param_t plain{};
+    const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint, kProbeId, nullptr, 0, &kNothing, sizeof kNothing, &plain);
+    if (UCS_PTR_IS_ERR(request)) return give_up("sending to itself", UCS_PTR_STATUS(request));
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+}
+
+ucs_status_t Hearing::on_probe(void* self, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*) {
+    static_cast<Hearing*>(self)->heard_ = true;
+    return UCS_OK;
+}
+
+}  // namespace rollcall::transport::ucx

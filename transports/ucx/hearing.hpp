@@ -1,0 +1,51 @@
+/// \file
+/// Whether this process still receives messages through shared memory after a neighbour has died.
+///
+/// UCX puts messages into a queue in the memory of the receiver. A sender reserves a slot of the queue and then fills it. If the sender
+/// dies in between, the receiver waits for this slot for ever, and gets none of the messages behind it, whoever has sent them. UCX notices
+/// nothing. Two observations tell the difference:
+///
+/// - UCX lets a worker sleep only while its queue is empty and no slot is reserved. If it does so after the death, the process hears.
+/// - A message that this process sends to itself through the queue arrives, unless there is such a slot. A second worker sends it, because
+///   a worker reaches itself in another way.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include "foundation/clock.hpp"
+
+namespace rollcall::transport::ucx {
+
+/// Owner-only. Must outlive the worker that it is asked about, and must not be moved.
+class Hearing {
+  public:
+    Hearing() = default;
+    Hearing(const Hearing&) = delete;
+    Hearing& operator=(const Hearing&) = delete;
+
+    /// A neighbour has died.
+    void doubt(int peer) noexcept;
+    bool in_doubt() const noexcept { return peer_ >= 0; }
+    /// Call it when UCX has let the worker sleep.
+    void trust() noexcept { peer_ = -1; }
+    /// Call it often while in_doubt(), and make progress in between. Returns the neighbour that died if the process receives nothing any
+    /// more, once; otherwise -1. That is certain, except where another sender has been stopped between the two steps for two seconds.
+    int look(ucp_context_h context, ucp_worker_h worker);
+    /// Whether there is a second worker. It ends before the context does.
+    bool is_probing() const noexcept { return prober_ != nullptr; }
+    /// Destroys the second worker, if there is one.
+    void close() noexcept;
+
+  private:
+    void begin_probe(ucp_context_h context, ucp_worker_h worker);
+    static ucs_status_t on_probe(void* self, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*);
+
+    int peer_ = -1;
+    Nanoseconds next_ = 0;   ///< When to look again.
+    Nanoseconds since_ = 0;  ///< Of the first look, or of the probe.
+    unsigned looks_ = 0;     ///< Since then.
+    ucp_worker_h prober_ = nullptr;
+    bool heard_ = false;  ///< The probe has arrived.
+};
+
+}  // namespace rollcall::transport::ucx

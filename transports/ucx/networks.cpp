@@ -18,6 +18,8 @@ namespace {
 constexpr std::array<std::string_view, 4> kRdma = {"dc_", "gga_", "srd", "ugni_rdma"};
 constexpr std::string_view kRc = "rc_", kUd = "ud_";
 constexpr std::array<std::string_view, 2> kOthers = {"ugni_smsg", "ugni_udt"};
+// Those over which UCX needs no answer of the other side for a connection between processes that share memory.
+constexpr std::array<std::string_view, 5> kPlain = {"posix/", "sysv/", "cma/", "self/", "tcp/"};
 
 // Up to so many connections UCX takes rc (MAX_NUM_EPS of rc in UCX 1.13 to 1.18).
 constexpr int kMostConnectionsOfRc = 256;
@@ -35,7 +37,7 @@ std::optional<int> given(const char* variable) {
 Networks networks_in(std::string_view resources, bool takes_rc) {
     // The lines look like this: "#      resource 1  :  md 1  dev 1  flags -- rc_mlx5/mlx5_0:1". They are the same from UCX 1.13 to 1.23,
     // and no other function of all these versions tells which networks a context has without opening the devices again.
-    bool rdma = false, rc = false, ud = false, tcp = false, others = false;
+    bool rdma = false, rc = false, ud = false, tcp = false, others = false, plain = !resources.empty();
     for (std::size_t begin = 0; begin < resources.size();) {
         const std::size_t end = std::min(resources.find('\n', begin), resources.size());
         std::string_view line = resources.substr(begin, end - begin);
@@ -52,9 +54,10 @@ Networks networks_in(std::string_view resources, bool takes_rc) {
         ud |= transport.starts_with(kUd) && line.find(" flags a") == std::string_view::npos;
         tcp |= transport.starts_with("tcp/");
         others |= is_one_of(kOthers);
+        plain &= is_one_of(kPlain);
     }
     // UCX first looks among the transports that are made for so many connections. dc and ud always are. If it finds one, it takes that.
-    return {.move_memory = rdma || (rc && (takes_rc || !ud)), .are_tcp = tcp && !rdma && !rc && !ud && !others};
+    return {.move_memory = rdma || (rc && (takes_rc || !ud)), .are_tcp = tcp && !rdma && !rc && !ud && !others, .are_plain = plain};
 }
 
 bool takes_rc_for(int size) {

@@ -12,6 +12,7 @@ namespace rollcall::transport::ucx {
 struct Networks {
     bool move_memory = false;  ///< A network reads and writes memory by itself (RDMA).
     bool are_tcp = false;      ///< There is TCP and nothing else.
+    bool are_plain = false;    ///< There is nothing but shared memory, TCP, or both.
 };
 
 /// The networks that UCX has opened and uses in a job of this size. That this host has such a device does not say so: the process may not

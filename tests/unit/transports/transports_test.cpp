@@ -127,6 +127,11 @@ TEST(UcxTransport, HasTheNetworksThatItsContextNames) {
     for (const char* name : {"ud_verbs/mlx5_0:1", "ugni_udt/gni"}) EXPECT_FALSE(ucx::networks_in(with("--", name)).are_tcp) << name;
     for (const char* name : {"rdmacm/sockaddr", "cma/memory", "cuda_ipc/cuda", "tcp/eth1"})
         EXPECT_TRUE(ucx::networks_in(with("--", name)).are_tcp) << name;
+    EXPECT_FALSE(ucx::networks_in("").are_plain);
+    for (const char* name : {"posix/memory", "sysv/memory", "cma/memory", "tcp/eth1"})
+        EXPECT_TRUE(ucx::networks_in(with("--", name)).are_plain) << name;
+    for (const char* name : {"rc_verbs/mlx5_0:1", "ud_verbs/mlx5_0:1", "srd/rdmap0s6:1", "ugni_udt/gni", "cuda_ipc/cuda", "xpmem/memory"})
+        EXPECT_FALSE(ucx::networks_in(with("a-", name)).are_plain) << name;
     EXPECT_TRUE(ucx::networks_in("#      resource 2  :  md 4  dev 3  flags -- rc_mlx5/mlx5_0:1").move_memory) << "the last line";
     // In a large job UCX prefers datagrams to rc, and dc to both.
     const std::string rc = with("--", "rc_verbs/bnxt_re0:1"), ud = with("--", "ud_verbs/bnxt_re0:1"), dc = with("--", "dc_mlx5/mlx5_0:1");

@@ -233,6 +233,25 @@ TEST_P(Ends, ComeAndGo) {
         EXPECT_FALSE(entry.path().filename().string().starts_with(own)) << entry.path();
 }
 
+// For example after a death. What such ends leave must be gone when the next one is made, or the process runs out of descriptors.
+TEST_P(Ends, ThatAreNotClosedLeaveNothingForGood) {
+    if (GetParam().name.starts_with("ucx_tcp")) GTEST_SKIP() << "UCX 1.13 may end the process if its objects are destroyed";
+    const std::vector<std::byte> payload = pattern(1'000'000, 1);
+    const auto once = [&] {
+        Told sent[3], offered;
+        World world(GetParam(), 2);
+        ASSERT_TRUE(world.meet(0, 1));
+        for (int rank = 0; rank < 2; ++rank) world[rank].transport->peer_board(1 - rank);
+        for (Told& told : sent) told.note(world[0].transport->send(1, header_of(0, 1), {payload.data(), 8000}, Path::eager, told));
+        offered.note(world[0].transport->send(1, header_of(0, 2), {payload.data(), payload.size()}, Path::large, offered));
+        ASSERT_TRUE(world.until([&] { return std::ranges::any_of(world[1].heard, &Heard::offered); }));
+    };
+    for (int i = 0; i < 2; ++i) once();
+    const std::size_t descriptors = entries("/proc/self/fd");
+    for (int i = 0; i < 5; ++i) once();
+    EXPECT_LE(entries("/proc/self/fd"), descriptors + 4);
+}
+
 }  // namespace
 
 }  // namespace rollcall::test

@@ -206,6 +206,37 @@ void outlive_a_stranger(const Way& way, bool sends) {
 TEST_P(KilledPeers, AreOutlivedBeforeTheyAreHeard) { outlive_a_stranger(GetParam(), true); }
 TEST_P(KilledPeers, AreOutlivedBeforeAConnection) { outlive_a_stranger(GetParam(), false); }
 
+// A process that makes one end after the other does not run out of descriptors.
+TEST_P(KilledPeers, LeaveNothingForGood) {
+    if (GetParam().is_simulated() || GetParam().single_copy) GTEST_SKIP() << "all of its ranks are in this process";
+    if (GetParam().name.starts_with("ucx_tcp")) GTEST_SKIP() << "UCX 1.13 may end the process if its objects are destroyed";
+    const auto payload = pattern(1'000'000, 1);
+    std::vector<std::byte> landed(payload.size());
+    const auto once = [&] {
+        Told eager[100], offered, fetched;  // more than the queue of the peer has places
+        WithAChild both(GetParam());
+        End& end = both.end;
+        both.connect();
+        ASSERT_TRUE(both.until([&] { return end.heard.size() == 1 + kOffers; }));
+        const Heard& offer = *std::ranges::find_if(end.heard, &Heard::offered);
+        fetched.note(end.owned->fetch(offer.offer, {landed.data(), offer.offer.size}, fetched));
+        both.child.kill();
+        offered.note(end.owned->send(1, header_of(0, 2), {payload.data(), payload.size()}, Path::large, offered));
+        for (Told& told : eager) told.note(end.owned->send(1, header_of(0, 1), {payload.data(), 8000}, Path::eager, told));
+        for (int i = 0; i < 1000; ++i) end.owned->progress();
+        end.owned->disconnect(1);
+        ASSERT_TRUE(both.until([&] { return offered.ended() && fetched.ended(); }));
+    };
+    const auto descriptors = [] {
+        const auto all = std::filesystem::directory_iterator("/proc/self/fd");
+        return std::distance(begin(all), end(all));
+    };
+    for (int i = 0; i < 2; ++i) once();
+    const auto before = descriptors();
+    for (int i = 0; i < 5; ++i) once();
+    EXPECT_LE(descriptors(), before + 4);
+}
+
 }  // namespace
 
 static bool input_is_readable() {

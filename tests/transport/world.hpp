@@ -106,8 +106,8 @@ class World {
     void let_all_read_each_other(std::span<transport::SingleCopy* const> around);
 
     std::unique_ptr<transport::SimulatedNetwork> network_;
+    std::vector<std::vector<std::byte>> addresses_;  // the ends use them
     std::vector<std::unique_ptr<End>> ends_;
-    std::vector<std::vector<std::byte>> addresses_;
 };
 
 /// Makes a header of this length that carries its sender and a number. It has at least kLeastHeader bytes.

@@ -12,7 +12,7 @@
 namespace rollcall::transport::ucx {
 
 /// The version of the address and of the messages. Must be increased when the parts of the address or the messages change.
-inline constexpr std::uint32_t kVersion = 6;
+inline constexpr std::uint32_t kVersion = 7;
 
 /// The numbers of the parts.
 inline constexpr int kWorkerPart = 0;

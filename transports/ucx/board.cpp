@@ -1,5 +1,6 @@
 #include "transports/ucx/board.hpp"
 
+#include <atomic>
 #include <cstring>
 
 #include "transports/address_parts.hpp"
@@ -8,25 +9,39 @@
 #include "transports/ucx/status.hpp"
 
 namespace rollcall::transport::ucx {
+namespace {
+
+// Before the board there is a word that says whether its process has left the job. A whole cache line, because the board begins with one.
+constexpr std::uint64_t kBefore = 64;
+constexpr std::uint64_t kLeft = 1;
+
+std::uint64_t& word_before(std::byte* board) { return *reinterpret_cast<std::uint64_t*>(board - kBefore); }
+
+}  // namespace
 
 void Board::open(ucp_context_h context, std::uint64_t size) {
     context_ = context;
     ucp_mem_map_params_t map{};
     map.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-    map.length = size;
+    map.length = kBefore + size;
     map.flags = UCP_MEM_MAP_ALLOCATE;
     check("allocating the arrivals board", ucp_mem_map(context, &map, &memory_));
     ucp_mem_attr_t attributes{};
     attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
     check("querying the arrivals board", ucp_mem_query(memory_, &attributes));
-    bytes_ = {static_cast<std::byte*>(attributes.address), size};
-    std::memset(bytes_.data(), 0, bytes_.size());
+    std::memset(attributes.address, 0, kBefore + size);
+    bytes_ = {static_cast<std::byte*>(attributes.address) + kBefore, size};
 }
 
 void Board::close() noexcept {
+    leave();
     if (memory_) ucp_mem_unmap(context_, memory_);
     memory_ = nullptr;
     bytes_ = {};
+}
+
+void Board::leave() noexcept {
+    if (memory_) std::atomic_ref(word_before(bytes_.data())).store(kLeft, std::memory_order_release);
 }
 
 void Board::append_to(std::vector<std::byte>& address) const {
@@ -63,5 +78,7 @@ PeerBoard::Unpacked PeerBoard::unpack(ucp_ep_h endpoint, std::span<const std::by
     if (ucp_rkey_ptr(key, address, &pointer) == UCS_OK) direct = static_cast<std::byte*>(pointer);
     return Unpacked::usable;
 }
+
+bool PeerBoard::is_left() const noexcept { return direct && std::atomic_ref(word_before(direct)).load(std::memory_order_acquire) == kLeft; }
 
 }  // namespace rollcall::transport::ucx

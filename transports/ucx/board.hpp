@@ -20,6 +20,9 @@ class Board {
   public:
     /// Throws Error{transport}.
     void open(ucp_context_h context, std::uint64_t size);
+    /// Tells peers that this process uses their memory no more (PeerBoard::is_left).
+    void leave() noexcept;
+    /// Gives the memory back. It does leave() first.
     void close() noexcept;
 
     std::span<std::byte> bytes() const noexcept { return bytes_; }
@@ -50,6 +53,8 @@ struct PeerBoard {
         if (key) ucp_rkey_destroy(std::exchange(key, nullptr));
         direct = nullptr;
     }
+    /// Whether the peer uses no memory of other processes any more. Says so only if the board is reached through a pointer.
+    bool is_left() const noexcept;
 };
 
 }  // namespace rollcall::transport::ucx

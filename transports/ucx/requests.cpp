@@ -36,6 +36,8 @@ void copy_from_core_to_core(std::byte* to, const std::byte* from, std::size_t si
 // The values of the last byte of a payload with a verdict.
 constexpr std::byte kStands{1}, kWithdrawn{0};
 
+constexpr std::size_t kBatch = 64;  // of requests
+
 }  // namespace
 
 Requests::Requests(int peers) : pending_with_(static_cast<std::size_t>(peers)) {
@@ -54,8 +56,16 @@ Requests::Requests(Requests&& other) noexcept
       free_(std::exchange(other.free_, nullptr)),
       chunks_(std::move(other.chunks_)),
       pending_(other.pending_),
+      anonymous_(other.anonymous_),
       pieces_(std::exchange(other.pieces_, 0)),
-      silent_(other.silent_) {}
+      silent_(other.silent_) {
+    for (const auto& chunk : chunks_)
+        for (std::size_t i = 0; i < kBatch; ++i) chunk[i].owner = this;
+}
+
+bool Requests::use_memory_of_callers() const {
+    return std::any_of(pending_with_.begin(), pending_with_.end(), [](const Request* first) { return first; }) || anonymous_ > 0;
+}
 
 Requests::~Requests() {
     if (pieces_) ucp_dt_destroy(pieces_);
@@ -103,7 +113,6 @@ bool Requests::register_buffer(Request& request, ucp_request_param_t& parameters
 }
 
 void Requests::make_more() {
-    constexpr std::size_t kBatch = 64;
     chunks_.push_back(std::make_unique<Request[]>(kBatch));
     for (std::size_t i = 0; i < kBatch; ++i) free(&chunks_.back()[i]);
 }
@@ -165,7 +174,10 @@ void Requests::disconnect(int peer) {
 }
 
 void Requests::link(Request* request) noexcept {
-    if (request->peer < 0) return;
+    if (request->peer < 0) {
+        ++anonymous_;
+        return;
+    }
     Request*& first = pending_with_[static_cast<std::size_t>(request->peer)];
     request->previous = nullptr;
     request->next = first;
@@ -174,7 +186,10 @@ void Requests::link(Request* request) noexcept {
 }
 
 void Requests::unlink(Request* request) noexcept {
-    if (request->peer < 0) return;
+    if (request->peer < 0) {
+        --anonymous_;
+        return;
+    }
     (request->previous ? request->previous->next : pending_with_[static_cast<std::size_t>(request->peer)]) = request->next;
     if (request->next) request->next->previous = request->previous;
 }

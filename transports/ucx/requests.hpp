@@ -53,6 +53,7 @@ class Requests {
 
     Requests(int peers);
     ~Requests();
+    /// The callbacks of requests that are pending go to the new place.
     Requests(Requests&& other) noexcept;
 
     /// Takes a free request and sets it up for this buffer.
@@ -135,6 +136,8 @@ class Requests {
     void silence() noexcept { silent_ = true; }
     /// The number of requests that UCX has not ended.
     std::size_t pending() const noexcept { return pending_; }
+    /// Whether UCX may still read or write memory of callers. It does not do so any more for requests that disconnect() has ended.
+    bool use_memory_of_callers() const;
 
     /// The callbacks of the generic data type. Their state is the request.
     static std::size_t packed_size(void* request);
@@ -165,6 +168,7 @@ class Requests {
     Request* free_ = nullptr;
     std::vector<std::unique_ptr<Request[]>> chunks_;
     std::size_t pending_ = 0;
+    std::size_t anonymous_ = 0;  ///< Those of `pending_` whose peer is not known.
     ucp_datatype_t pieces_ = 0;
     Ignored ignored_;
     bool silent_ = false;

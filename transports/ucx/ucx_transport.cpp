@@ -10,7 +10,6 @@
 
 #include "foundation/copy.hpp"
 #include "transports/address_parts.hpp"
-#include "transports/left.hpp"
 #include "transports/memory.hpp"
 #include "transports/ucx/address.hpp"
 #include "transports/ucx/board.hpp"
@@ -21,6 +20,7 @@
 #include "transports/ucx/log.hpp"
 #include "transports/ucx/networks.hpp"
 #include "transports/ucx/receiver.hpp"
+#include "transports/ucx/remains.hpp"
 #include "transports/ucx/requests.hpp"
 #include "transports/ucx/shared_memory.hpp"
 #include "transports/ucx/status.hpp"
@@ -50,16 +50,12 @@ class UcxTransport final : public Transport {
         requests_.silence();
         const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
         if ((connected || requests_.pending() > 0) && !closed_) {
-            // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an
-            // assertion, because of connections that were being made or requests that have not ended. So UCX's objects are not destroyed,
-            // but left to the end of the process. docs/embedding.md says what that costs a process which lives on.
-            struct Left {
-                Requests requests;
-                std::vector<Peer> peers;
-                ucp_worker_h worker;
-                ucp_context_h context;
-            };
-            leave_to_the_end(std::make_shared<Left>(Left{std::move(requests_), std::move(peers_), worker_, context_}));
+            // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an assertion
+            // if its objects are destroyed, and peers may still use memory of this process. The next transport destroys them if it can.
+            std::vector<Remains::Peer> left;
+            for (const Peer& peer : peers_) left.push_back({whereabouts_in(peer.address), peer.endpoint, peer.board, peer.was_connected});
+            leave({here_, options_.rank, networks_.are_plain, std::move(requests_), std::move(left), board_, std::move(closing_),
+                   std::move(self_), worker_, context_});
             return;
         }
         for (Peer& peer : peers_) peer.board.destroy();  // those of peers that are gone
@@ -69,6 +65,7 @@ class UcxTransport final : public Transport {
   private:
     void open() {
         take_over_log();
+        clear_remains();
         check_shared_memory(options_);
         const KeptErrors errors(options_.interfaces_named);
         context_ = make_context(options_);
@@ -83,7 +80,6 @@ class UcxTransport final : public Transport {
             throw;
         }
         check("getting its event descriptor", ucp_worker_get_efd(worker_, &descriptor_));
-
         receiver_.listen(worker_);
         board_.open(context_, options_.board_bytes);
         networks_ = networks_of(context_, options_.size);
@@ -284,7 +280,8 @@ class UcxTransport final : public Transport {
         ucp_ep_h endpoint = nullptr;
         PeerBoard board;
         bool gone = false;
-        bool is_known = false;  ///< It has said hello, so that it has an end of the connection.
+        bool was_connected = false;  ///< There was an endpoint.
+        bool is_known = false;       ///< It has said hello, so that it has an end of the connection.
     };
 
     Peer* endpoint(int rank) {
@@ -293,8 +290,9 @@ class UcxTransport final : public Transport {
             return &peer;
         if (peer.gone) return nullptr;
         const ucs_status_t status =
-            make_endpoint(worker_, worker_address_in(peer.address, here_), &UcxTransport::on_error, this, peer.endpoint);
+            make_endpoint(worker_, worker_address_in(peer.address, here_), &UcxTransport::on_error, self_.get(), peer.endpoint);
         if (status == UCS_OK) {
+            peer.was_connected = true;
             say_hello(rank, peer);
             return &peer;
         }
@@ -351,7 +349,8 @@ class UcxTransport final : public Transport {
     bool moves_memory_of(Peer& peer) { return networks_.move_memory && !(unpack_key(peer) && peer.board.direct); }
 
     static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) {
-        auto* transport = static_cast<UcxTransport*>(self);
+        auto* const transport = static_cast<UcxTransport*>(*static_cast<void**>(self));
+        if (!transport) return;
         // UCX looks through /proc whether a neighbour lives, so this rank may have no file left instead.
         const std::string why = bracketed(why_nothing_opens(transport->board_.bytes().size()));
         for (std::size_t rank = 0; rank < transport->peers_.size(); ++rank) {
@@ -395,6 +394,7 @@ class UcxTransport final : public Transport {
     Sink* sink_ = nullptr;
     std::shared_ptr<const void> addresses_;
     std::vector<Peer> peers_;
+    std::unique_ptr<void*> self_ = std::make_unique<void*>(this);
     Requests requests_;
     std::vector<void*> declined_;
     Closing closing_;

@@ -1,11 +1,11 @@
 #include "transports/ucx/hearing.hpp"
 
 #include <cstddef>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "foundation/log.hpp"
-#include "transports/ucx/address.hpp"
+#include "transports/ucx/closing.hpp"
 #include "transports/ucx/connecting.hpp"
 #include "transports/ucx/receiver.hpp"
 
@@ -19,19 +19,28 @@ constexpr Nanoseconds kProbesAfter = 500 * kMillisecond;
 constexpr Nanoseconds kDeafAfter = 2000 * kMillisecond;
 // The process itself may not have run for long. So many looks, each with progress before it, must have found the same.
 constexpr unsigned kLeastLooks = 40;
+constexpr int kMostProgress = 1000;
 
 }  // namespace
 
 void Hearing::doubt(int peer) noexcept {
-    peer_ = peer;
+    if (!in_doubt()) peer_ = peer;  // ranks that die later have mostly left because of the first one
     next_ = since_ = 0;
     looks_ = 0;
     heard_ = false;
     close();  // its message may have come before this death
 }
 
+// A message may still wait for a place in the queue. A UCX with assertions ends the process if it does so when the worker is destroyed.
 void Hearing::close() noexcept {
-    if (prober_) ucp_worker_destroy(std::exchange(prober_, nullptr));
+    if (!prober_) return;
+    Closing closing;
+    if (endpoint_) closing.begin(std::exchange(endpoint_, nullptr), true);
+    for (int i = 0; i < kMostProgress && !closing.empty(); ++i) {
+        ucp_worker_progress(prober_);
+        closing.collect();
+    }
+    ucp_worker_destroy(std::exchange(prober_, nullptr));
 }
 
 int Hearing::look(ucp_context_h context, ucp_worker_h worker) {
@@ -51,7 +60,7 @@ int Hearing::look(ucp_context_h context, ucp_worker_h worker) {
     if (since_ == 0) since_ = now;
     if (++looks_ < kLeastLooks || now - since_ < (prober_ ? kDeafAfter : kProbesAfter)) return -1;
     if (prober_) return std::exchange(peer_, -1);
-    begin_probe(context, worker);
+    begin_probe(context, worker);  // If it cannot, it is tried again after the same time.
     since_ = now;
     looks_ = 0;
     return -1;
@@ -60,9 +69,10 @@ int Hearing::look(ucp_context_h context, ucp_worker_h worker) {
 void Hearing::begin_probe(ucp_context_h context, ucp_worker_h worker) {
     static constexpr std::byte kNothing{};
     const auto give_up = [&](const char* what, ucs_status_t status) {
-        log_message(LogLevel::warn, "it is not known whether this rank still receives messages after the death of rank {}: {} failed: {}",
-                    peer_, what, ucs_status_string(status));
-        trust();
+        if (!std::exchange(has_warned_, true))
+            log_message(LogLevel::warn,
+                        "it is not known whether this rank still receives messages after the death of rank {}: {} failed: {}", peer_, what,
+                        ucs_status_string(status));
         close();
     };
     ucp_am_handler_param_t handler{};
@@ -84,14 +94,13 @@ void Hearing::begin_probe(ucp_context_h context, ucp_worker_h worker) {
     attributes.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS;
     status = ucp_worker_query(worker, &attributes);
     if (status != UCS_OK) return give_up("getting its address", status);
-    ucp_ep_h endpoint = nullptr;
     const auto on_error = [](void*, ucp_ep_h, ucs_status_t) {};
     status = make_endpoint(prober_, std::as_bytes(std::span(reinterpret_cast<const char*>(attributes.address), attributes.address_length)),
-                           on_error, nullptr, endpoint);
+                           on_error, nullptr, endpoint_);
     ucp_worker_release_address(worker, attributes.address);
     if (status != UCS_OK) return give_up("connecting to itself", status);
     ucp_request_param_t plain{};
-    const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint, kProbeId, nullptr, 0, &kNothing, sizeof kNothing, &plain);
+    const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint_, kProbeId, nullptr, 0, &kNothing, sizeof kNothing, &plain);
     if (UCS_PTR_IS_ERR(request)) return give_up("sending to itself", UCS_PTR_STATUS(request));
     if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
 }

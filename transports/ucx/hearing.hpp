@@ -23,7 +23,7 @@ class Hearing {
     Hearing(const Hearing&) = delete;
     Hearing& operator=(const Hearing&) = delete;
 
-    /// A neighbour has died.
+    /// A neighbour has died, or has left.
     void doubt(int peer) noexcept;
     bool in_doubt() const noexcept { return peer_ >= 0; }
     /// Call it when UCX has let the worker sleep.
@@ -45,7 +45,9 @@ class Hearing {
     Nanoseconds since_ = 0;  ///< Of the first look, or of the probe.
     unsigned looks_ = 0;     ///< Since then.
     ucp_worker_h prober_ = nullptr;
-    bool heard_ = false;  ///< The probe has arrived.
+    ucp_ep_h endpoint_ = nullptr;  ///< Of the prober, to the worker.
+    bool heard_ = false;           ///< The probe has arrived.
+    bool has_warned_ = false;
 };
 
 }  // namespace rollcall::transport::ucx

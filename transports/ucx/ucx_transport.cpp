@@ -19,6 +19,7 @@
 #include "transports/ucx/hearing.hpp"
 #include "transports/ucx/log.hpp"
 #include "transports/ucx/networks.hpp"
+#include "transports/ucx/peer.hpp"
 #include "transports/ucx/receiver.hpp"
 #include "transports/ucx/remains.hpp"
 #include "transports/ucx/requests.hpp"
@@ -48,6 +49,7 @@ class UcxTransport final : public Transport {
     ~UcxTransport() override {
         dying_ = true;
         requests_.silence();
+        hearing_.close();
         const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
         if ((connected || requests_.pending() > 0) && !closed_) {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an assertion
@@ -233,8 +235,7 @@ class UcxTransport final : public Transport {
 
     PutWake put_wake(int peer) override {
         Peer* to = endpoint(peer);
-        if (!to || !unpack_key(*to)) return PutWake::unknown;
-        return to->board.direct ? PutWake::silent : PutWake::wakes;
+        return !to || !unpack_key(*to) ? PutWake::unknown : to->board.direct ? PutWake::silent : PutWake::wakes;
     }
 
     std::byte* peer_board(int peer) override {
@@ -275,15 +276,6 @@ class UcxTransport final : public Transport {
     }
 
   private:
-    struct Peer {
-        std::span<const std::byte> address;  ///< Points into addresses_.
-        ucp_ep_h endpoint = nullptr;
-        PeerBoard board;
-        bool gone = false;
-        bool was_connected = false;  ///< There was an endpoint.
-        bool is_known = false;       ///< It has said hello, so that it has an end of the connection.
-    };
-
     Peer* endpoint(int rank) {
         Peer& peer = peers_[static_cast<std::size_t>(rank)];
         if (peer.endpoint) [[likely]]
@@ -315,8 +307,7 @@ class UcxTransport final : public Transport {
     }
 
     void listen() {
-        const int killer = hearing_.look(context_, worker_);
-        if (killer >= 0 && !dying_) sink_->on_deaf(killer);
+        if (const int dead = hearing_.look(context_, worker_); dead >= 0 && !dying_) sink_->on_deaf(dead);
     }
 
     void greet_back() {
@@ -378,11 +369,6 @@ class UcxTransport final : public Transport {
         return done;
     }
 
-    struct Failure {
-        int rank;
-        std::string why;
-    };
-
     TransportOptions options_;
     PlainMemory memory_;  // Need not register memory: UCX registers it, and keeps the registrations.
     const Whereabouts here_ = whereabouts(uses_shared_memory());
@@ -393,7 +379,7 @@ class UcxTransport final : public Transport {
     int descriptor_ = -1;
     Sink* sink_ = nullptr;
     std::shared_ptr<const void> addresses_;
-    std::vector<Peer> peers_;
+    std::vector<Peer> peers_;  ///< Their addresses are in addresses_.
     std::unique_ptr<void*> self_ = std::make_unique<void*>(this);
     Requests requests_;
     std::vector<void*> declined_;

@@ -279,7 +279,7 @@ TEST(Transports, SeveralInOneProcessDoNotMeet) {
         for (End& end : two->ends) EXPECT_EQ(end.lost, "");
 }
 
-// Boards that were not closed stay until the process ends, each by itself.
+// What was not closed is left, each transport by itself.
 TEST(Transports, CanBeDroppedWhileOthersGoOn) {
     Two stays;
     {

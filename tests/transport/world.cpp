@@ -7,6 +7,7 @@
 #include "foundation/settings.hpp"
 #include "tests/common.hpp"
 #include "transports/catalogue.hpp"
+#include "transports/ucx/configuration.hpp"
 
 namespace rollcall::test {
 
@@ -32,6 +33,10 @@ const std::vector<Way>& ways() {
 void prepare(const Way& way) {
     for (const char* name : {"UCX_TLS", "ROLLCALL_OFI_PROVIDER"}) ::unsetenv(name);
     for (const auto& [name, value] : way.environment) ::setenv(name, value, 1);
+}
+
+bool may_end_the_process(const Way& way) {
+    return way.name.starts_with("ucx_tcp") || (way.name.starts_with("ucx") && transport::ucx::is_at_least(14));
 }
 
 std::vector<std::byte> header_of(int rank, std::uint32_t number, std::size_t length) {

@@ -110,6 +110,9 @@ class World {
     std::vector<std::unique_ptr<End>> ends_;
 };
 
+/// Whether what ends leave that are not closed stays until the process ends: over TCP, and with versions of UCX that have not been tried.
+bool may_end_the_process(const Way& way);
+
 /// Makes a header of this length that carries its sender and a number. It has at least kLeastHeader bytes.
 inline constexpr std::size_t kLeastHeader = 8;
 std::vector<std::byte> header_of(int rank, std::uint32_t number, std::size_t length = kLeastHeader);

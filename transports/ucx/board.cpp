@@ -41,7 +41,7 @@ void Board::close() noexcept {
 }
 
 void Board::leave() noexcept {
-    if (memory_) std::atomic_ref(word_before(bytes_.data())).store(kLeft, std::memory_order_release);
+    if (!bytes_.empty()) std::atomic_ref(word_before(bytes_.data())).store(kLeft, std::memory_order_release);
 }
 
 void Board::append_to(std::vector<std::byte>& address) const {

@@ -48,7 +48,7 @@ struct PeerBoard {
     /// Finds the access to the board, once. UCX before 1.19 crashes where it fails. So it does not try it if the process is gone, or if
     /// nothing can be opened here. The board has about this length.
     Unpacked unpack(ucp_ep_h endpoint, std::span<const std::byte> peer_address, const Whereabouts& here, std::uint64_t length);
-    /// Gives the access back. UCX wants this after the end of all transfers that use it, and before the end of the endpoint.
+    /// Gives the access back. UCX wants this after the end of all transfers that use it.
     void destroy() noexcept {
         if (key) ucp_rkey_destroy(std::exchange(key, nullptr));
         direct = nullptr;

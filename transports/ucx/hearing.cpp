@@ -24,11 +24,11 @@ constexpr int kMostProgress = 1000;
 }  // namespace
 
 void Hearing::doubt(int peer) noexcept {
-    if (!in_doubt()) peer_ = peer;  // ranks that die later have mostly left because of the first one
+    if (peer_ < 0) peer_ = peer;  // ranks that die later have mostly left because of the first one
     next_ = since_ = 0;
     looks_ = 0;
-    heard_ = false;
-    close();  // its message may have come before this death
+    // A probe that is under way may come before what this neighbour has reserved. The worker stays: what it has sent may not be read yet.
+    again_ = prober_ != nullptr;
 }
 
 // A message may still wait for a place in the queue. A UCX with assertions ends the process if it does so when the worker is destroyed.
@@ -41,33 +41,41 @@ void Hearing::close() noexcept {
         closing.collect();
     }
     ucp_worker_destroy(std::exchange(prober_, nullptr));
+    heard_ = again_ = false;
 }
 
-int Hearing::look(ucp_context_h context, ucp_worker_h worker) {
-    const Nanoseconds now = monotonic_now();
-    if (now < next_) return -1;
-    next_ = now + kBetweenLooks;
-    if (prober_) {
-        ucp_worker_progress(prober_);
-    } else if (ucp_worker_arm(worker) == UCS_OK) {
-        trust();
-    }
-    if (heard_) {
-        trust();
+Hearing::Look Hearing::look(ucp_context_h context, ucp_worker_h worker) {
+    if (peer_ < 0) {  // trust(), or the process is deaf
         close();
+        return {};
     }
-    if (!in_doubt()) return -1;
+    const Nanoseconds now = monotonic_now();
+    if (now < next_) return {};
+    next_ = now + kBetweenLooks;
+    bool refused = false;
+    if (prober_)
+        ucp_worker_progress(prober_);
+    else if (refused = ucp_worker_arm(worker) != UCS_OK; !refused)
+        trust();
+    if (std::exchange(heard_, false)) {
+        since_ = now;
+        looks_ = 0;
+        if (!std::exchange(again_, false) || send_probe() != UCS_OK) {
+            trust();
+            close();
+        }
+    }
+    if (peer_ < 0) return {};
     if (since_ == 0) since_ = now;
-    if (++looks_ < kLeastLooks || now - since_ < (prober_ ? kDeafAfter : kProbesAfter)) return -1;
-    if (prober_) return std::exchange(peer_, -1);
+    if (++looks_ < kLeastLooks || now - since_ < (prober_ ? kDeafAfter : kProbesAfter)) return {.refused = refused};
+    if (prober_) return {.dead = std::exchange(peer_, -1)};
     begin_probe(context, worker);  // If it cannot, it is tried again after the same time.
     since_ = now;
     looks_ = 0;
-    return -1;
+    return {.refused = refused};
 }
 
 void Hearing::begin_probe(ucp_context_h context, ucp_worker_h worker) {
-    static constexpr std::byte kNothing{};
     const auto give_up = [&](const char* what, ucs_status_t status) {
         if (!std::exchange(has_warned_, true))
             log_message(LogLevel::warn,
@@ -99,10 +107,16 @@ void Hearing::begin_probe(ucp_context_h context, ucp_worker_h worker) {
                            on_error, nullptr, endpoint_);
     ucp_worker_release_address(worker, attributes.address);
     if (status != UCS_OK) return give_up("connecting to itself", status);
-    ucp_request_param_t plain{};
+    status = send_probe();
+    if (status != UCS_OK) give_up("sending to itself", status);
+}
+
+ucs_status_t Hearing::send_probe() {
+    static constexpr std::byte kNothing{};
+    const ucp_request_param_t plain{};
     const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint_, kProbeId, nullptr, 0, &kNothing, sizeof kNothing, &plain);
-    if (UCS_PTR_IS_ERR(request)) return give_up("sending to itself", UCS_PTR_STATUS(request));
     if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
 }
 
 ucs_status_t Hearing::on_probe(void* self, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*) {

@@ -16,7 +16,7 @@
 
 namespace rollcall::transport::ucx {
 
-/// Owner-only. Must outlive the worker that it is asked about, and must not be moved.
+/// Owner-only. The worker that it is asked about must make no progress after it is destroyed. It must not be moved.
 class Hearing {
   public:
     Hearing() = default;
@@ -25,12 +25,17 @@ class Hearing {
 
     /// A neighbour has died, or has left.
     void doubt(int peer) noexcept;
-    bool in_doubt() const noexcept { return peer_ >= 0; }
+    /// Whether look() has something to do.
+    bool in_doubt() const noexcept { return peer_ >= 0 || prober_; }
     /// Call it when UCX has let the worker sleep.
     void trust() noexcept { peer_ = -1; }
-    /// Call it often while in_doubt(), and make progress in between. Returns the neighbour that died if the process receives nothing any
-    /// more, once; otherwise -1. That is certain, except where another sender has been stopped between the two steps for two seconds.
-    int look(ucp_context_h context, ucp_worker_h worker);
+    struct Look {
+        int dead = -1;         ///< The neighbour that died, if the process receives nothing any more: once. Otherwise -1.
+        bool refused = false;  ///< UCX has been asked to let the worker sleep, and has refused: the caller should make progress.
+    };
+    /// Call it often while in_doubt(), and make progress in between. What it returns is certain, except where another sender has been
+    /// stopped between the two steps for two seconds.
+    Look look(ucp_context_h context, ucp_worker_h worker);
     /// Whether there is a second worker. It ends before the context does.
     bool is_probing() const noexcept { return prober_ != nullptr; }
     /// Destroys the second worker, if there is one.
@@ -38,6 +43,7 @@ class Hearing {
 
   private:
     void begin_probe(ucp_context_h context, ucp_worker_h worker);
+    ucs_status_t send_probe();
     static ucs_status_t on_probe(void* self, const void*, std::size_t, void*, std::size_t, const ucp_am_recv_param_t*);
 
     int peer_ = -1;
@@ -47,6 +53,7 @@ class Hearing {
     ucp_worker_h prober_ = nullptr;
     ucp_ep_h endpoint_ = nullptr;  ///< Of the prober, to the worker.
     bool heard_ = false;           ///< The probe has arrived.
+    bool again_ = false;           ///< Another neighbour has died since it was sent.
     bool has_warned_ = false;
 };
 

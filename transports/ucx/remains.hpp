@@ -20,7 +20,7 @@ struct Remains {
         Whereabouts place;
         ucp_ep_h endpoint;  ///< Null: there is none, or it is closed.
         PeerBoard board;
-        bool was_connected;  ///< There was an endpoint.
+        bool was_connected;  ///< There was an endpoint, for as long as the process lived.
     };
     Whereabouts here;
     int rank;

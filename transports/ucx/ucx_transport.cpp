@@ -55,7 +55,7 @@ class UcxTransport final : public Transport {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an assertion
             // if its objects are destroyed, and peers may still use memory of this process. The next transport destroys them if it can.
             std::vector<Remains::Peer> left;
-            for (const Peer& peer : peers_) left.push_back({whereabouts_in(peer.address), peer.endpoint, peer.board, peer.was_connected});
+            for (const Peer& peer : peers_) left.push_back({peer.place, peer.endpoint, peer.board, peer.was_connected});
             leave({here_, options_.rank, networks_.are_plain, std::move(requests_), std::move(left), board_, std::move(closing_),
                    std::move(self_), worker_, context_});
             return;
@@ -109,13 +109,13 @@ class UcxTransport final : public Transport {
     }
 
     void connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) override {
-        for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
+        for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].set(addresses[peer]);
         addresses_ = std::move(storage);
         // Neighbours are connected now. UCX 1.16 and later end this process with an assertion if it is asked for a connection by one that
         // has died meanwhile, and has none to it. Over TCP they do not. And later the program may have all files open that it may open.
         if (!here_.shares_memory) return;
         for (std::size_t peer = 0; peer < peers_.size(); ++peer) {
-            if (!is_neighbour(here_, whereabouts_in(peers_[peer].address))) continue;
+            if (!is_neighbour(here_, peers_[peer].place)) continue;
             if (!is_at_least(16) && !why_nothing_opens(board_.bytes().size()).empty()) return;  // tried again when they are used
             if (Peer* const to = endpoint(static_cast<int>(peer))) unpack_key(*to);
         }
@@ -131,7 +131,7 @@ class UcxTransport final : public Transport {
         if (receiver_.has_greeters()) [[unlikely]]
             greet_back();
         if (hearing_.in_doubt()) [[unlikely]]
-            listen();
+            happened += listen();
         if (deferred_) happened += do_deferred();
         return happened;
     }
@@ -206,11 +206,12 @@ class UcxTransport final : public Transport {
         whom.gone = true;
         const ucp_ep_h endpoint = std::exchange(whom.endpoint, nullptr);  // a completion cannot send over it any more
         requests_.disconnect(peer);
+        if (shares_memory_with(peer)) hearing_.doubt(peer);
         if (!endpoint) return;
+        whom.was_connected = is_gone(here_, whom.place);  // if it lives, UCX may answer it over an endpoint of its own
         // The key of the peer's board stays: transfers that use it may not have ended.
         closing_.begin(endpoint, true);
         if (!closing_.empty()) deferred_ = true;
-        if (shares_memory_with(peer)) hearing_.doubt(peer);
     }
 
     Memory& memory() override { return memory_; }
@@ -243,9 +244,7 @@ class UcxTransport final : public Transport {
         return to && unpack_key(*to) ? to->board.direct : nullptr;
     }
     bool shares_memory() const override { return here_.shares_memory; }
-    bool shares_memory_with(int peer) const override {
-        return share_memory(here_, whereabouts_in(peers_[static_cast<std::size_t>(peer)].address));
-    }
+    bool shares_memory_with(int peer) const override { return share_memory(here_, peers_[static_cast<std::size_t>(peer)].place); }
     bool uses_tcp() const override { return networks_.are_tcp; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return descriptor_; }
@@ -306,8 +305,10 @@ class UcxTransport final : public Transport {
                             request);
     }
 
-    void listen() {
-        if (const int dead = hearing_.look(context_, worker_); dead >= 0 && !dying_) sink_->on_deaf(dead);
+    unsigned listen() {
+        const Hearing::Look look = hearing_.look(context_, worker_);
+        if (look.dead >= 0 && !dying_) sink_->on_deaf(look.dead);
+        return look.refused;
     }
 
     void greet_back() {
@@ -318,9 +319,7 @@ class UcxTransport final : public Transport {
         }
     }
 
-    std::string why_unreachable_now(const Peer& peer) const {
-        return why_unreachable(here_, whereabouts_in(peer.address), board_.bytes().size());
-    }
+    std::string why_unreachable_now(const Peer& peer) const { return why_unreachable(here_, peer.place, board_.bytes().size()); }
 
     bool unpack_key(Peer& peer) {
         if (peer.board.key) [[likely]]

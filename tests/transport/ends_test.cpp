@@ -204,12 +204,6 @@ TEST_P(Ends, ThatGiveUpAPeerHaveTheirBuffersBack) {
     }
 }
 
-std::size_t entries(const char* directory) {
-    std::size_t count = 0;
-    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
-    return count;
-}
-
 // A transport releases everything that it holds. ROLLCALL_TEST_WORLDS: how often two ends meet; with 5000 there are 10,000 connections.
 TEST_P(Ends, ComeAndGo) {
     const auto once = [&] {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 #include "foundation/settings.hpp"
 #include "tests/common.hpp"
@@ -33,6 +34,12 @@ const std::vector<Way>& ways() {
 void prepare(const Way& way) {
     for (const char* name : {"UCX_TLS", "ROLLCALL_OFI_PROVIDER"}) ::unsetenv(name);
     for (const auto& [name, value] : way.environment) ::setenv(name, value, 1);
+}
+
+std::size_t entries(const char* directory) {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory)) ++count;
+    return count;
 }
 
 bool may_end_the_process(const Way& way) {

@@ -110,7 +110,11 @@ class World {
     std::vector<std::unique_ptr<End>> ends_;
 };
 
-/// Whether what ends leave that are not closed stays until the process ends: over TCP, and with versions of UCX that have not been tried.
+/// How many entries a directory has.
+std::size_t entries(const char* directory);
+
+/// Whether UCX's objects of an end that was not closed stay until the process ends. This is so over TCP, and with versions of UCX that have
+/// not been tried.
 bool may_end_the_process(const Way& way);
 
 /// Makes a header of this length that carries its sender and a number. It has at least kLeastHeader bytes.

@@ -31,7 +31,8 @@ void Hearing::doubt(int peer) noexcept {
     again_ = prober_ != nullptr;
 }
 
-// A message may still wait for a place in the queue. A UCX with assertions ends the process if it does so when the worker is destroyed.
+// A message may still wait for a place in the queue. Then a UCX with assertions ends the process when the worker is destroyed, unless the
+// connection was closed by force.
 void Hearing::close() noexcept {
     if (!prober_) return;
     Closing closing;
@@ -53,10 +54,12 @@ Hearing::Look Hearing::look(ucp_context_h context, ucp_worker_h worker) {
     if (now < next_) return {};
     next_ = now + kBetweenLooks;
     bool refused = false;
-    if (prober_)
+    if (prober_) {
         ucp_worker_progress(prober_);
-    else if (refused = ucp_worker_arm(worker) != UCS_OK; !refused)
-        trust();
+    } else {
+        refused = ucp_worker_arm(worker) != UCS_OK;
+        if (!refused) trust();
+    }
     if (std::exchange(heard_, false)) {
         since_ = now;
         looks_ = 0;

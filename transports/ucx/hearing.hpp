@@ -16,7 +16,7 @@
 
 namespace rollcall::transport::ucx {
 
-/// Owner-only. The worker that it is asked about must make no progress after it is destroyed. It must not be moved.
+/// Owner-only, and must not be moved. Once a Hearing is destroyed, the worker that it was asked about must make no progress.
 class Hearing {
   public:
     Hearing() = default;
@@ -36,7 +36,7 @@ class Hearing {
     /// Call it often while in_doubt(), and make progress in between. What it returns is certain, except where another sender has been
     /// stopped between the two steps for two seconds.
     Look look(ucp_context_h context, ucp_worker_h worker);
-    /// Whether there is a second worker. It ends before the context does.
+    /// Whether there is a second worker. It must be closed before the context is destroyed.
     bool is_probing() const noexcept { return prober_ != nullptr; }
     /// Destroys the second worker, if there is one.
     void close() noexcept;

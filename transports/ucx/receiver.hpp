@@ -23,7 +23,8 @@ inline constexpr unsigned kPutId = 2;
 inline constexpr unsigned kHelloId = 3;
 inline constexpr unsigned kProbeId = 4;
 
-/// Passes messages to the sink, inside ucp_worker_progress(). The worker must make no progress after it is destroyed. It must not be moved.
+/// Passes messages to the sink, inside ucp_worker_progress(). Must not be moved. Once a Receiver is destroyed, its worker must make no
+/// progress.
 class Receiver {
   public:
     explicit Receiver(Board& board) : board_(board) {}

@@ -1,6 +1,7 @@
 #include "collectives/schedules/predicted_end.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <numeric>
 #include <queue>
@@ -11,6 +12,9 @@ namespace rollcall::collectives {
 namespace {
 
 constexpr Nanoseconds kNotSent = -1;
+
+/// Which one of several ranks that go on at the same time goes first, and gets a port that they share.
+enum class Ties : std::uint8_t { lowest_first, highest_first };
 
 struct Action {
     std::size_t message;
@@ -29,8 +33,8 @@ struct Rank {
 
 class Prediction {
   public:
-    Prediction(std::span<const ChunkMessage> messages, std::span<const Nanoseconds> arrivals, Nanoseconds message_time)
-        : messages_(messages), message_time_(message_time), ranks_(arrivals.size()), ends_(messages.size(), kNotSent) {
+    Prediction(std::span<const ChunkMessage> messages, std::span<const Nanoseconds> arrivals, Nanoseconds message_time, Ties ties)
+        : messages_(messages), message_time_(message_time), ties_(ties), ranks_(arrivals.size()), ends_(messages.size(), kNotSent) {
         std::vector<std::size_t> order(messages.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         const auto place = [&](std::size_t message) { return std::tuple(messages[message].round, messages[message].chunk); };
@@ -47,16 +51,16 @@ class Prediction {
 
     Nanoseconds run() {
         while (!woken_.empty()) {
-            const auto [now, rank] = woken_.top();
+            const auto [now, place] = woken_.top();
             woken_.pop();
-            go_on(rank, now);
+            go_on(place < 0 ? -place : place, now);
         }
         return end_;
     }
 
   private:
     Rank& at(int rank) { return ranks_[static_cast<std::size_t>(rank)]; }
-    void wake(int rank, Nanoseconds when) { woken_.emplace(when, rank); }
+    void wake(int rank, Nanoseconds when) { woken_.emplace(when, ties_ == Ties::lowest_first ? rank : -rank); }
 
     void go_on(int number, Nanoseconds now) {
         Rank& rank = at(number);
@@ -90,16 +94,18 @@ class Prediction {
 
     std::span<const ChunkMessage> messages_;
     Nanoseconds message_time_, end_ = 0;
+    Ties ties_;
     std::vector<Rank> ranks_;
-    std::vector<Nanoseconds> ends_;  ///< By message: when it has come.
-    using Woken = std::pair<Nanoseconds, int>;
+    std::vector<Nanoseconds> ends_;             ///< By message: when it has come.
+    using Woken = std::pair<Nanoseconds, int>;  ///< The rank, or its negative.
     std::priority_queue<Woken, std::vector<Woken>, std::greater<>> woken_;
 };
 
 }  // namespace
 
 Nanoseconds predicted_end(std::span<const ChunkMessage> messages, std::span<const Nanoseconds> arrivals, Nanoseconds message_time) {
-    return Prediction(messages, arrivals, message_time).run();
+    return std::max(Prediction(messages, arrivals, message_time, Ties::lowest_first).run(),
+                    Prediction(messages, arrivals, message_time, Ties::highest_first).run());
 }
 
 }  // namespace rollcall::collectives

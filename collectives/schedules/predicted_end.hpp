@@ -10,7 +10,8 @@ namespace rollcall::collectives {
 
 /// When the last rank is done, if the ranks arrive at these times and each message takes `message_time`. The ranks carry out their steps as
 /// combining/carry_out.hpp says. A port sends one message at a time and receives one at a time, in the order in which they are begun.
-/// Integers are compared, so all ranks get the same result. Takes O(M log M) time for M messages.
+/// Of messages that are begun at the same time, the one of the lowest rank or the one of the highest rank comes first: the later end
+/// counts. Integers are compared, so all ranks get the same result. Takes O(M log M) time for M messages.
 Nanoseconds predicted_end(std::span<const ChunkMessage> messages, std::span<const Nanoseconds> arrivals, Nanoseconds message_time);
 
 }  // namespace rollcall::collectives

@@ -279,7 +279,7 @@ TEST(AllreduceExamples, StragglersThatAreLateTogether) {
     one_late[3] = kLate;
     EXPECT_EQ(last_delay_of_allreduce("straggler", one_late, kBytes), 7'372'800);
     EXPECT_EQ(last_delay_of_allreduce("clairvoyant", one_late, kBytes), 6'041'600);
-    for (const auto& [late, rounds] : {std::pair<std::size_t, int>{2, 39}, {3, 47}, {4, 47}, {5, 50}, {6, 53}})
+    for (const auto& [late, rounds] : {std::pair<std::size_t, int>{2, 39}, {3, 52}, {4, 47}, {5, 50}, {6, 56}})
         for (const std::string_view algorithm : {"straggler", "clairvoyant"}) {
             if (kSanitized && late % 3 != 2) continue;
             SCOPED_TRACE(fmt::format("{} of 8 late, {}", late, algorithm));
@@ -290,15 +290,13 @@ TEST(AllreduceExamples, StragglersThatAreLateTogether) {
         }
 }
 
-// Predictions are not exact: of 24,000 patterns the slowest took 1.16 times as long as a ring. Over all patterns of a run both are faster.
+// Predictions are not exact: of 6,900 patterns the slowest took 1.02 times as long as a ring. Over all patterns of a run both are faster.
 TEST(AllreduceExamples, StragglerAndClairvoyantAreHardlyEverSlowerThanARing) {
     constexpr std::uint64_t kBytes = 1'835'008;
     Random random(87);
     Nanoseconds rings = 0, straggler = 0, clairvoyant = 0;
     for (int repetition = 0; repetition < repetitions(60); ++repetition) {
-        transport::Model model;
-        model.alpha = 10'000;
-        model.beta = random.chance(0.5) ? 0.8 : 8.5;  // 10 or 1 Gbit/s
+        transport::Model model{.alpha = 10'000, .beta = random.chance(0.5) ? 0.8 : 8.5};  // 10 or 1 Gbit/s
         const auto n = static_cast<std::size_t>(random.between(2, 16));
         // Some groups of ranks, which come together or nearly so.
         const Nanoseconds spread = random.pick(std::vector<Nanoseconds>{0, 10'000, 1'000'000, 20'000'000});
@@ -306,15 +304,17 @@ TEST(AllreduceExamples, StragglerAndClairvoyantAreHardlyEverSlowerThanARing) {
         Times arrivals;
         for (std::size_t rank = 0; rank < n; ++rank)
             arrivals.push_back(1'000'000 + random.between(0, groups - 1) * 3'000'000 + random.between(0, spread));
-        // With a sanitizer there are few patterns, and a ring may be the best for all of them but this one. The predictions have 100 us to
-        // reach rank 0.
+        // A ring may be the best for the few other patterns of a sanitizer. The predictions have 100 us to reach rank 0.
         if (repetition == 0) arrivals = {100'000, 100'000, 100'000, 100'000, 100'000, 100'000, 100'000, 60'000'000};
+        // Ranks 0 and 3 go on at the same time. If rank 3 has the port of rank 4 first, a schedule for one late rank takes 1.4 times as
+        // long as a ring (at 10 Gbit/s).
+        if (repetition == 1) arrivals = {18'838'484, 3'480'240, 15'576'502, 4'289'096, 19'966'787}, model.beta = 0.8;
         SCOPED_TRACE(fmt::format("{} ranks that arrive at {}", arrivals.size(), fmt::join(arrivals, " ")));
         const Nanoseconds ring = last_delay_of_allreduce("ring", arrivals, kBytes, model);
         rings += ring;
         for (auto& [algorithm, all] : {std::pair<std::string_view, Nanoseconds&>{"straggler", straggler}, {"clairvoyant", clairvoyant}}) {
             const Nanoseconds delay = last_delay_of_allreduce(algorithm, arrivals, kBytes, model);
-            EXPECT_LE(delay, ring + ring / 4) << algorithm;
+            EXPECT_LE(delay, ring + ring / 10) << algorithm;
             all += delay;
         }
     }

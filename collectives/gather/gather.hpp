@@ -176,6 +176,10 @@ inline constexpr Rule kGatherRules[] = {
      "blocks that are long, or of sizes that only the root knows: each goes straight to the root, and lands there early if the root has "
      "not come",
      Condition::background | Condition::called},
+    {256 << 10, kAnyRanks, named(kGatherAlgorithms, "linear"),
+     "each block goes straight to the root, and lands there early if the root is not ready for it: that takes less time than to call the "
+     "ranks in turn",
+     Condition::landing | Condition::called},
     {kAnyBytes, kAnyRanks, named(kGatherAlgorithms, "background_sorted_linear_synchronized"),
      "blocks that are long, or of sizes that only the root knows: the root's port takes the time, so each block moves once, straight to "
      "its place, as its rank arrives"},

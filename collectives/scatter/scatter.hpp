@@ -166,6 +166,9 @@ inline constexpr Rule kScatterRules[] = {
      "blocks that are long, or of sizes that only the root knows: each moves once, and lands early at a rank that has not come, so no rank "
      "waits for a late one",
      Condition::background | Condition::called},
+    {128 << 10, kAnyRanks, named(kScatterAlgorithms, "linear"),
+     "each block moves once, and lands early at a rank that has not come: notices of arrival would take more time than they save",
+     Condition::landing | Condition::called},
     {kAnyBytes, kAnyRanks, named(kScatterAlgorithms, "online_linear"),
      "blocks that are long, or of sizes that only the root knows: the root's port takes the time, so each block moves once, and first to "
      "ranks that wait for it"},

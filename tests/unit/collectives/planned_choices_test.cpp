@@ -29,7 +29,7 @@ void expect_choices_of_calls(const OperationRow& row, Conditions has) {
             const std::string_view plan = choice_of(row, bytes, ranks, has.without(Condition::called));
             if (call == plan) continue;
             SCOPED_TRACE(fmt::format("{} {} bytes, {} ranks", name(row.kind), bytes, ranks));
-            EXPECT_TRUE(has.contains(Condition::background));
+            EXPECT_TRUE(has.contains(Condition::background) || has.contains(Condition::landing));
             EXPECT_EQ(call, "linear");
             EXPECT_EQ(plan, with_hints);
         }
@@ -52,6 +52,7 @@ TEST(PlannedChoices, AreAlgorithmsWithDeputies) {
     EXPECT_EQ(planned_choice(broadcast, 1 << 20, 16, kApart), "pipelined");
     EXPECT_EQ(planned_choice(broadcast, 1 << 20, 16, kOnNodes), "two_level");
     EXPECT_EQ(planned_choice(broadcast, 1 << 20, 16, kApart.without(Condition::background)), "arrival_nonblocking");
+    EXPECT_EQ(planned_choice(broadcast, 64 << 10, 16, kApart.without(Condition::background)), "binary") << "as a call";
     EXPECT_EQ(planned_choice(broadcast, 1 << 20, 16, kOnOneNode), "shared_memory");
     EXPECT_EQ(planned_choice(scatter, 1 << 10, 16, kOnNodes), "two_level");
     EXPECT_EQ(planned_choice(allgather, 1 << 20, 16, kApart), "background_disseminated_ring");
@@ -59,6 +60,26 @@ TEST(PlannedChoices, AreAlgorithmsWithDeputies) {
     // These use the hints: they move each block during the compute phase, straight to its place, and first to ranks that wait for it.
     EXPECT_EQ(planned_choice(scatter, 1 << 20, 16, kApart), "online_linear");
     EXPECT_EQ(planned_choice(gather, 1 << 20, 16, kApart), "background_sorted_linear_synchronized");
+}
+
+// Where the parts of ranks wait for their callers: arrival-aware algorithms for what takes longer than their notices.
+TEST(PlannedChoices, AreNotNeededForMessagesOfMediumSize) {
+    using enum OperationKind;
+    constexpr Conditions kWaits = kApart.without(Condition::background), kNothingLands = kWaits.without(Condition::landing);
+    for (const Conditions has : {kWaits, kNothingLands})
+        for (const std::uint64_t bytes : {16 << 10, 64 << 10, 128 << 10}) {
+            const std::string_view taken = choice_of(operation(broadcast), bytes, 16, has);
+            EXPECT_TRUE(taken == "binary" || taken == "binomial" || taken == "pipelined") << taken << ' ' << bytes;
+        }
+    EXPECT_EQ(choice_of(operation(broadcast), 64 << 10, 16, kOnNodes.without(Condition::background)), "two_level");
+    EXPECT_EQ(choice_of(operation(broadcast), 256 << 10, 16, kWaits), "arrival_nonblocking");
+    EXPECT_EQ(choice_of(operation(broadcast), 256 << 10, 16, kNothingLands), "arrival_blocking");
+    EXPECT_EQ(choice_of(operation(gather), 256 << 10, 16, kWaits), "linear");
+    EXPECT_EQ(choice_of(operation(gather), 512 << 10, 16, kWaits), "background_sorted_linear_synchronized");
+    EXPECT_EQ(choice_of(operation(gather), 64 << 10, 16, kNothingLands), "background_sorted_linear_synchronized");
+    EXPECT_EQ(choice_of(operation(scatter), 128 << 10, 16, kWaits), "linear");
+    EXPECT_EQ(choice_of(operation(scatter), 256 << 10, 16, kWaits), "online_linear");
+    EXPECT_EQ(choice_of(operation(scatter), 64 << 10, 16, kNothingLands), "online_linear");
 }
 
 }  // namespace

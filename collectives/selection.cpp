@@ -126,8 +126,7 @@ std::string reason(const Situation& situation, const Selection& selection) {
     return text;
 }
 
-std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room,
-                          std::uint64_t longest) {
+std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, const Leaving& leaving) {
     if (!situation.has.contains(Condition::background)) return {};
     const bool is_root = row.only_contributes(true);
     if (!is_root && !row.only_contributes(false)) return {};
@@ -137,11 +136,13 @@ std::string stay_or_leave(const OperationRow& row, const Situation& situation, c
     const double bytes = scene.bytes * blocks, waits = wait.fixed + bytes * wait.byte, copies = bytes * scene.copied_byte;
     const std::string_view who = is_root ? "the root" : "a rank that only contributes";
     const std::string copy = format_duration(copies * 1e-9), stay = format_duration(waits * 1e-9);
+    if (!leaving.has_background)
+        return fmt::format("{} waits until its data has left ({}), because no background thread would send a copy", who, stay);
     if (copies > waits) return fmt::format("{} waits until its data has left ({}), because a copy would take {}", who, stay, copy);
-    if (bytes > static_cast<double>(longest))
+    if (bytes > static_cast<double>(leaving.longest))
         return fmt::format("{} waits until its data has left ({}), because a copy of it would be longer than ROLLCALL_LANDING_LONGEST", who,
                            stay);
-    if (bytes > static_cast<double>(room))
+    if (bytes > static_cast<double>(leaving.room))
         return fmt::format(
             "{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES", who,
             stay);

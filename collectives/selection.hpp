@@ -82,11 +82,16 @@ std::uint64_t segment_of(const Selection& selection, const Situation& situation,
 /// Why, and what was compared: "...; by the built-in costs: linear 20.3 us, binomial 39.3 us (1.93 times as long)".
 std::string reason(const Situation& situation, const Selection& selection);
 
+/// What a rank needs that leaves its data behind.
+struct Leaving {
+    std::uint64_t room;                         ///< How many bytes may be copied.
+    std::uint64_t longest = ~std::uint64_t{0};  ///< How many ROLLCALL_LANDING_LONGEST allows.
+    bool has_background = true;                 ///< There is a background thread (ROLLCALL_PROGRESS).
+};
+
 /// Whether a rank that only contributes data leaves it to the background thread, and why: "the root leaves after a copy (84.0 us), because
-/// it would wait for 852 us". Empty where that is not compared. `room`: how many bytes may be copied; `longest`: how many
-/// ROLLCALL_LANDING_LONGEST allows.
-std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, std::uint64_t room,
-                          std::uint64_t longest = ~std::uint64_t{0});
+/// it would wait for 852 us". Empty where that is not compared.
+std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, const Leaving& leaving);
 
 /// "broadcast of 8 bytes to 8 ranks: linear, because: ..."
 std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection);

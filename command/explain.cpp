@@ -107,9 +107,10 @@ void explain(const Explained& asked, output::Format format) {
                 std::string own_part;
                 // Shorter messages are sent at once.
                 if (bytes > runtime::eager_limits(settings).usual)
-                    own_part =
-                        collectives::stay_or_leave(row, situation, *chosen.entry, runtime::most_kept(settings, static_cast<int>(ranks)),
-                                                   runtime::longest_landing(settings));
+                    own_part = collectives::stay_or_leave(row, situation, *chosen.entry,
+                                                          {.room = runtime::most_kept(settings, static_cast<int>(ranks)),
+                                                           .longest = runtime::longest_landing(settings),
+                                                           .has_background = settings.progress == ProgressMode::thread});
                 if (!own_part.empty()) because += "; " + own_part;
                 const std::string_view whole = chosen.entry->chooses_pieces ? "root's choice" : "whole";
                 table.add({{"ranks", ranks},

@@ -21,6 +21,9 @@ struct EngineOptions {
     Nanoseconds mismatch_probe = 50'000'000;
     AlgorithmName algorithm_name = nullptr;   ///< For error messages; null: algorithms are numbered.
     FindPartAlone find_part_alone = nullptr;  ///< Null: every part begins and ends with its caller.
+    /// Data moves while the program does not call. Otherwise no caller of a collective leaves its part behind: it would stop until the next
+    /// call.
+    bool driven_in_background = true;
     /// Host names by rank, for error messages. Empty: the hosts have no names.
     std::vector<std::string> hosts;
     std::string job;     ///< The name of the job, for the log.

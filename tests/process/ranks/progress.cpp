@@ -43,6 +43,33 @@ ROLLCALL_SCENARIO(parked_root) {
     if (scene.rank == 0) fmt::print("{} parks\n", scene.job.progress_statistics().background_parks);
 }
 
+// Without a background thread a caller stays until its data has left, although it has copied it or could: rank 1 gets everything while rank
+// 0 makes no call.
+ROLLCALL_SCENARIO(stays_until_its_data_has_left) {
+    constexpr std::size_t kBytes = 300'000;
+    const CollectiveOptions options{.algorithm = {}, .segment_bytes = {}, .timeout = kPatience};
+    const auto data = pattern(kBytes, key(0, 1));
+    std::vector<std::byte> into(kBytes), all(2 * kBytes);
+    const std::vector<long> ones(kBytes / sizeof(long), 1);
+    std::vector<long> sums(ones.size());
+    for (std::size_t call = 0; call < 3; ++call) {
+        if (scene.rank == 0) into = data;
+        switch (call) {
+            case 0: scene.world.broadcast(std::span(into), 0, options); break;
+            case 1: scene.world.gather(std::span(data), std::span(all), 1, options); break;
+            default: scene.world.reduce(std::span(ones), std::span(sums), std::plus(), 1, options);
+        }
+        if (scene.rank == 1)
+            scene.raise(call);
+        else
+            scene.await(call);
+        check_pattern(into.data(), kBytes, key(0, 1), "a broadcast");
+    }
+    if (scene.rank == 0) return;
+    check_pattern(all.data(), kBytes, key(0, 1), "a block");
+    check(sums == std::vector<long>(ones.size(), 2), "a wrong sum");
+}
+
 // The program has an event loop: it starts requests, and calls progress() when the descriptor is readable.
 ROLLCALL_SCENARIO(event_loop) {
     for (std::uint64_t round = 0; round < static_cast<std::uint64_t>(scene.number(0, 50)); ++round) {

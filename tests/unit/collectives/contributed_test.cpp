@@ -14,9 +14,9 @@ constexpr Conditions kGoesOn = kUsual.with(Condition::background);
 constexpr Costs kFast{.network_latency = 2'000, .network_gap = 200, .network_mebibyte = 42'000};
 
 std::string said(OperationKind kind, std::string_view name, int ranks, const Costs& costs = kFast, Conditions has = kGoesOn,
-                 std::uint64_t room = 64 << 20, std::uint64_t longest = 64 << 20) {
+                 const Leaving& leaving = {.room = 64 << 20, .longest = 64 << 20}) {
     const Situation situation{.bytes = 1 << 20, .ranks = ranks, .has = has, .costs = &costs};
-    return stay_or_leave(operation(kind), situation, find_algorithm(kind, name), room, longest);
+    return stay_or_leave(operation(kind), situation, find_algorithm(kind, name), leaving);
 }
 
 TEST(Contributed, IsWhatLeavesOnceOrOftenOrInAQueue) {
@@ -42,13 +42,15 @@ TEST(Contributed, OfBlocksAllButTheOwnOneLeave) {
 }
 
 TEST(Contributed, IsNotCopiedWhereThereIsNoRoom) {
-    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, 16 << 20),
+    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, {.room = 16 << 20}),
               "the root leaves after a copy (1.34 ms), because it would wait for 12.6 ms");
     EXPECT_EQ(
-        said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, (16 << 20) - 1),
+        said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, {.room = (16 << 20) - 1}),
         "the root waits until its data has left (12.6 ms), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES");
-    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, 16 << 20, (16 << 20) - 1),
+    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, {.room = 16 << 20, .longest = (16 << 20) - 1}),
               "the root waits until its data has left (12.6 ms), because a copy of it would be longer than ROLLCALL_LANDING_LONGEST");
+    EXPECT_EQ(said(OperationKind::scatter, "linear", 16, kBuiltInCosts, kGoesOn, {.room = 16 << 20, .has_background = false}),
+              "the root waits until its data has left (12.6 ms), because no background thread would send a copy");
 }
 
 TEST(Contributed, MayBeLeftWhereTheSettingsAllowIt) {

@@ -2,6 +2,7 @@
 /// The C interface: each function makes the corresponding C++ call, and turns exceptions into statuses.
 #include "api/c.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -52,7 +53,13 @@ thread_local LastError last_error;
 }  // namespace
 
 rollcall_status fail(rollcall_status status, const char* sentence, int rank) noexcept {
-    std::snprintf(last_error.sentence, sizeof last_error.sentence, "%s", sentence);
+    const std::size_t length = std::strlen(sentence);
+    std::size_t kept = std::min(length, sizeof last_error.sentence - 1);
+    // A character of several bytes is kept whole, or not at all.
+    if (kept < length)
+        while (kept > 0 && (static_cast<unsigned char>(sentence[kept]) & 0xc0) == 0x80) --kept;
+    std::memmove(last_error.sentence, sentence, kept);  // it may be the last error itself
+    last_error.sentence[kept] = '\0';
     last_error.rank = rank;
     return status;
 }

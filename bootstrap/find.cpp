@@ -169,8 +169,8 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
     // The variables of some starters stay in the environment.
     if (joined_process == ::getpid()) {
         throw Error(ErrorCode::state,
-                    "this process has already joined its job, and can join only once: let the parts of the program share its Job, each "
-                    "with a communicator of its own (Communicator::duplicate())");
+                    "this process has already joined its job, and can join only once: let all parts of the program make their "
+                    "Job (in C: call rollcall_init()) before the last of them finalizes it; they then share the job of the process");
     }
     // A program and its plugins may each have a copy of the library. The copy that joined has removed the variables of the starter, so this
     // one would be a job of one process, or would join a second time as the same rank.

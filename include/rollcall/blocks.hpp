@@ -59,7 +59,7 @@ class IntegerList {
 ///
 /// Which rank gives numbers:
 ///   - scatter, gather: the root. The other ranks pass Blocks() and their own block, whose size must be what the root counts for it, else
-///     Error{mismatch} on both.
+///     Error{mismatch} on both; a rank whose call has ended gets it from its next call.
 ///   - allgather: all ranks. They give the same counts; their offsets may differ.
 ///   - alltoall: each rank, for what it sends and for what it receives.
 class Blocks {

@@ -263,9 +263,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \{
     /// Scatter with blocks of different sizes (MPI_Scatterv). At the root `blocks` says where the block of each rank is in `data`; the
     /// other ranks pass Blocks(). `block` is where this rank's block goes, and its length must be what the root counts for this rank, else
-    /// Error{mismatch} on both. The root throws Error{invalid_argument} if `blocks` does not have one number for each rank, has a negative
-    /// number, describes a block outside `data`, or gives the root's own block another size. All ranks must call this form, because the
-    /// choice of algorithm depends on it. See Blocks (blocks.hpp).
+    /// Error{mismatch} on both (on a rank that has left, in its next call). The root throws Error{invalid_argument} if `blocks` does not
+    /// have one number for each rank, has a negative number, describes a block outside `data`, or gives the root's own block another size.
+    /// All ranks must call this form, because the choice of algorithm depends on it. See Blocks (blocks.hpp).
     void scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
                  const CollectiveOptions& options = {}) const;
     Request start_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
@@ -330,9 +330,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \{
     /// Gather with blocks of different sizes (MPI_Gatherv). At the root `blocks` says where the block of each rank goes in `data`; the
     /// other ranks pass Blocks(). The blocks must not overlap in `data`, and what lies between them stays as it was. `block` is this rank's
-    /// block, of the size that the root counts for it, else Error{mismatch} on both. The root throws Error{invalid_argument} for the same
-    /// reasons as in scatter() with Blocks. All ranks must call this form, because the choice of algorithm depends on it. See Blocks
-    /// (blocks.hpp).
+    /// block, of the size that the root counts for it, else Error{mismatch} on both, as there. The root throws Error{invalid_argument} for
+    /// the same reasons as in scatter() with Blocks. All ranks must call this form, because the choice of algorithm depends on it. See
+    /// Blocks (blocks.hpp).
     void gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
                 const CollectiveOptions& options = {}) const;
     Request start_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
@@ -360,8 +360,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \}
 
     /// Says in a sentence which algorithm a call of this operation ("broadcast", "scatter", ...) would run, and why. `bytes` is the size of
-    /// the message or of one block, or kOwnSizes for blocks of different sizes (of an allgather: their average size). Not collective. Throws
-    /// Error{invalid_argument} if there is no such operation, with the names of all, or if it cannot have this size.
+    /// the message or of one block, or kOwnSizes for blocks of different sizes (of an allgather: their average size). Not collective.
+    /// Throws Error{invalid_argument} if there is no such operation, with the names of all, or if it cannot have this size.
     std::string explain(std::string_view operation, std::uint64_t bytes = 0, const CollectiveOptions& options = {}) const;
 
     /// Makes one communicator for each color, of the ranks that give this color. They are ordered by key, and by rank where keys are

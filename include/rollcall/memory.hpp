@@ -32,8 +32,8 @@ namespace rollcall {
 /// of other hosts it is memory like any other: the transport registers it with the network when it sends from it, if it must.
 ///
 /// Use it like any other memory, also in calls on several communicators at a time. Destroy it only when no call uses it. A child that the
-/// program forks shares the memory with its parent, and gets no copy of it. It does not count in ROLLCALL_LANDING_BYTES. Any thread may
-/// destroy or move it; one thread at a time may use the same object.
+/// program forks shares the memory with its parent if the ranks of the node share memory, and otherwise has a copy. It does not count in
+/// ROLLCALL_LANDING_BYTES. Any thread may destroy or move it; one thread at a time may use the same object.
 class ROLLCALL_EXPORT Memory {
   public:
     /// No memory.

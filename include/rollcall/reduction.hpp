@@ -38,9 +38,10 @@ enum class ElementType : std::uint8_t {
 };
 
 /// The operators. Minimum and maximum give NaN if one of the elements is NaN, whichever rank brings it; the bits of that NaN may differ.
-/// For them -0 is below +0. Logical operators give 1 or 0. Integers wrap on overflow. is_defined() says which operator is defined for which
-/// type. A call with `sum` for elements of type bool does not compile, because a bool cannot hold the sum of two: use logical_or, or sum
-/// integers to count.
+/// For them -0 is below +0. Logical operators give 1 or 0 where they combine two
+/// elements; an element that is combined with no other stays as it is. Integers wrap on overflow. is_defined() says which operator is
+/// defined for which type. A call with `sum` for elements of type bool does not compile, because a bool cannot hold the sum of two: use
+/// logical_or, or sum integers to count.
 enum class Operator : std::uint8_t {
     sum,
     product,

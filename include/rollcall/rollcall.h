@@ -74,8 +74,8 @@ typedef struct rollcall_plan rollcall_plan;
 /** The color of ranks that get no communicator from rollcall_split(). */
 #define ROLLCALL_NO_COLOR (-1)
 
-/** A sentence that says why the most recent failed call of this thread failed. The text, of at most 2047 bytes, is valid until the next
- * failure in this thread. It is empty if no call of this thread has failed. */
+/** A sentence that says why the most recent failed call of this thread failed. The text, of at most 2047 bytes of UTF-8, is valid until the
+ * next failure in this thread. It is empty if no call of this thread has failed. */
 const char* rollcall_last_error(void);
 /** The rank in the world communicator that caused that failure, or -1 if no single rank did. After a call over a connection of two jobs, it
  * is a rank in the world of that connection (listener.hpp). */
@@ -101,7 +101,7 @@ typedef struct rollcall_unique_id {
 /** Makes a unique id for one job. This process must live until that job has ended. Not collective. */
 rollcall_status rollcall_make_unique_id(rollcall_unique_id* id);
 /** Gives back an id that this process has made and that is not needed any more: its thread and its file descriptors end. Otherwise they end
- * with the job. Ranks that come by this id later get an error, and a job that is running by it cannot go on. Does nothing if the job has
+ * with the job. Ranks that come by this id later time out, and a job that is running by it cannot go on. Does nothing if the job has
  * ended, or if another process has made the id. Not collective. */
 rollcall_status rollcall_forget_unique_id(const rollcall_unique_id* id);
 /** Joins the job of this unique id as rank `rank` of `size`. On failure `*job` is NULL. Collective. */
@@ -119,8 +119,8 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
  * ROLLCALL_STATE and does nothing, but a later job may have the same address, and would be ended. No other function takes a freed job. */
 rollcall_status rollcall_finalize(rollcall_job* job);
 /** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
- * by whatever started the job, and may be NULL. If `job` is NULL, only this process ends, and prints `why` to standard error. Ends the
- * process as _Exit() does, without writing what stdio has buffered: flush your own output first. */
+ * by whatever started the job, and may be NULL. If `job` is NULL, or in a forked child, only this process ends, and prints `why` to
+ * standard error. Ends the process as _Exit() does, without writing what stdio has buffered: flush your own output first. */
 void rollcall_abort(rollcall_job* job, int code, const char* why) __attribute__((noreturn));
 /** What started this process, as a text for people. The text belongs to the job. Returns NULL if `job` is NULL. */
 const char* rollcall_started_by(const rollcall_job* job);
@@ -212,8 +212,8 @@ rollcall_status rollcall_send(const rollcall_communicator* communicator, const v
 rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
                                  int64_t timeout, uint64_t* received);
 /** \{
- * Start a send or a receive. `timeout` becomes the deadline of the request and counts from this call. The buffer must stay in place until
- * the request is done. */
+ * Start a send or a receive. `timeout` becomes the deadline of the request and counts from this call; ROLLCALL_DEFAULT_TIMEOUT counts from
+ * the moment when the program waits. The buffer must stay in place until the request is done. */
 rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
                                     int64_t timeout, rollcall_request** request);
 rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,

@@ -43,9 +43,9 @@ struct UniqueId {
 ROLLCALL_EXPORT UniqueId make_unique_id();
 
 /// Gives back an id of make_unique_id() that is not needed any more: its thread and its file descriptors (up to 4) end. Otherwise they end
-/// with the job. Ranks that come by this id later get an error, and a job that is running by it cannot go on. Does nothing if the job has
-/// ended, or if another process has made the id. Any thread may call it. Throws Error{invalid_argument} if the id is empty, and
-/// Error{bootstrap} if it is damaged.
+/// with the job. Ranks that come by this id later get Error{timeout} after ROLLCALL_LAUNCH_TIMEOUT, and a job that is running by it cannot
+/// go on. Does nothing if the job has ended, or if another process has made the id. Any thread may call it. Throws Error{invalid_argument}
+/// if the id is empty, and Error{bootstrap} if it can be seen to be damaged.
 ROLLCALL_EXPORT void forget_unique_id(const UniqueId& id);
 
 /// The place of this process in a job whose processes the program starts itself, for Job(const Embedding&). The environment variables of

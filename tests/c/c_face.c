@@ -156,6 +156,15 @@ static void collectives(const rollcall_communicator* world, int rank, int size) 
     older.timeout = -77; /* no field of the older structure */
     older.record = (rollcall_call_record*)1;
     OK(rollcall_broadcast(world, &word, sizeof word, 0, &older));
+    /* Characters of two bytes, of which one would be cut in one of the two sentences. */
+    for (size_t shift = 0; shift < 2; ++shift) {
+        char name[3001] = "x";
+        for (size_t at = shift; at + 2 < sizeof name; at += 2) memcpy(name + at, "\xc3\xbc", 2);
+        older.algorithm = name;
+        CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &older) == ROLLCALL_INVALID_ARGUMENT);
+        const size_t length = strlen(rollcall_last_error());
+        CHECK(length > 2000 && (unsigned char)rollcall_last_error()[length - 1] == 0xbc);
+    }
     older.algorithm = "nothing";
     CHECK(rollcall_broadcast(world, &word, sizeof word, 0, &older) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(strstr(rollcall_last_error(), "nothing"));

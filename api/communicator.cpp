@@ -154,15 +154,18 @@ Request Communicator::Implementation::start(const Message& message, Tag tag, con
     return Request(std::move(request));
 }
 
-std::uint64_t Communicator::Implementation::next_size(const char* caller, int from, Tag tag, Timeout timeout) const {
-    check_alive();
-    check_rank(from, caller, "source");
-    runtime::Peek peek(state.group->world_rank(from), state.group->id, tag);
+void Communicator::Implementation::look(runtime::Peek& peek, const char* caller, int from, Timeout timeout) const {
+    const Tag tag = peek.key.tag;
     runtime::Lane& lane = process->lane();
     lane.progress();  // the sender of a message that is here may have taken it back
     if (!lane.run(peek, timeout)) lane.abandon(peek, [&] { return unfinished_error(*process, describe_look(caller, from, tag), timeout); });
     if (peek.error()) throw_named(*peek.error(), describe_look(caller, from, tag));
-    return peek.size;
+}
+
+runtime::Peek Communicator::Implementation::peek_for(const char* caller, int from, Tag tag) const {
+    check_alive();
+    check_rank(from, caller, "source");
+    return {state.group->world_rank(from), state.group->id, tag};
 }
 
 // A Peek would count as an operation that has ended, and keep event loops from sleeping.
@@ -237,24 +240,34 @@ Received Communicator::receive_whole(void* value, std::uint64_t bytes, int from,
 }
 
 std::uint64_t Communicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
-    return checked().next_size("next_size", from, tag, checked().deadline(timeout));
+    const Implementation& here = checked();
+    runtime::Peek peek = here.peek_for("next_size", from, tag);
+    here.look(peek, "next_size", from, here.deadline(timeout));
+    return peek.size;
 }
 
 std::optional<std::uint64_t> Communicator::try_next_size(int from, Tag tag) const { return checked().try_next_size(from, tag); }
 
 Received Communicator::receive_sized(void* data, void* (*resize)(void* data, std::uint64_t count), std::uint64_t element, int from, Tag tag,
                                      std::optional<Timeout> timeout) const {
-    const Timeout limit = checked().deadline(timeout);
+    const Implementation& here = checked();
+    const Timeout limit = here.deadline(timeout);
     const Nanoseconds begun = limit == kForever ? 0 : monotonic_now();
-    const std::uint64_t bytes = checked().next_size("receive_resized", from, tag, limit);
-    if (bytes % element != 0)
-        throw Error(ErrorCode::mismatch,
-                    fmt::format("receive_resized on {}: the message of rank {} with tag {} has {} bytes, which is not a whole number of "
-                                "elements of {} bytes. The message was not taken: receive it with elements of another type",
-                                name(), from, tag, bytes, element));
-    void* const room = resize(data, bytes / element);
-    const Timeout left = limit == kForever ? kForever : std::max(Timeout::zero(), limit - Timeout(monotonic_now() - begun));
-    return receive(room, bytes, from, tag, left);
+    const auto left = [&] { return limit == kForever ? kForever : std::max(Timeout::zero(), limit - Timeout(monotonic_now() - begun)); };
+    for (;;) {
+        runtime::Peek next = here.peek_for("receive_resized", from, tag);
+        here.look(next, "receive_resized", from, left());
+        if (next.size % element != 0)
+            throw Error(
+                ErrorCode::mismatch,
+                fmt::format("receive_resized on {}: the message of rank {} with tag {} has {} bytes, which is not a whole number of "
+                            "elements of {} bytes. The message was not taken: receive it with elements of another type",
+                            name(), from, tag, next.size, element));
+        void* const room = resize(data, next.size / element);
+        runtime::SeenReceive transfer(next, here.message(Transfer::Direction::receive, "receive_resized", room, next.size, from).buffer);
+        here.run(transfer, left());
+        if (!transfer.missed()) return {transfer.received};  // else another thread has it, or its sender has taken it back
+    }
 }
 
 Request Communicator::start_send(ConstBytePointer data, std::uint64_t bytes, int to, Tag tag, std::optional<Timeout> timeout) const {

@@ -108,7 +108,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         return {direction, state.group->world_rank(peer), {data, bytes}};
     }
     Request start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const;
-    std::uint64_t next_size(const char* caller, int from, Tag tag, Timeout timeout) const;
+    runtime::Peek peek_for(const char* caller, int from, Tag tag) const;
+    void look(runtime::Peek& peek, const char* caller, int from, Timeout timeout) const;
     std::optional<std::uint64_t> try_next_size(int from, Tag tag) const;
     std::string describe_look(const char* caller, int from, Tag tag) const;
     /// How many of the ranks 0 .. before - 1 are on the host of this process.

@@ -144,9 +144,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
         receive_whole(std::addressof(value), sizeof(T), from, tag, timeout);
         return value;
     }
-    /// Receives a message of any size into a std::vector, a std::string or another container with resize(), which is resized to fit. A
-    /// message that ends within an element throws Error{mismatch} and stays for another receive. The deadline covers both the wait for the
-    /// message and the transfer of its data; a message that is being transferred when it passes is lost.
+    /// Receives a message of any size into a std::vector, a std::string or another container with resize(), which is resized to fit. Any
+    /// number of threads may do so with one source and tag. A message that ends within an element throws Error{mismatch} and stays. The
+    /// deadline covers the wait and the transfer; a message that is being transferred when it passes is lost.
     template <detail::Resizable D>
     Received receive_resized(D& data, int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const {
         const auto resize = [](void* what, std::uint64_t count) -> void* {

@@ -326,6 +326,7 @@ void Engine::lose(Transfer& transfer) {
 void Engine::receive_again(Transfer& transfer) {
     transfer.received = 0;
     transfer.stage = Transfer::Stage::idle;
+    if (transfer.flags & Transfer::kOnlySeen) return transfer.miss();
     if (early_.find(transfer.key) || (peers_.any_dead() && peers_.is_gone(transfer.peer()))) return receive(transfer);
     transfer.stage = Transfer::Stage::posted;
     posted_.insert_before(transfer, [&](const Transfer& other) {

@@ -7,6 +7,18 @@
 namespace rollcall::runtime {
 
 void Peek::begin(Engine& engine) { engine.peek(*this); }
+void Transfer::begin_if_next(Engine& its_engine, std::uint32_t its_ordinal) {
+    const EarlyMessage* const early = its_engine.early_.find(key);
+    if (early && early->ordinal == its_ordinal) return Transfer::begin(its_engine);
+    engine = &its_engine;
+    miss();
+}
+
+void Transfer::miss() {
+    flags |= kMissed;
+    engine->finish(*this);
+}
+
 void Peek::abandon(Engine& engine, const Error& error) { engine.end_peek(*this, &error); }
 
 void Engine::peek(Peek& peek) {
@@ -32,6 +44,7 @@ void Engine::show(const EarlyMessage& early) {
         Peek& peek = *peeks_[i];
         if (!(peek.key == early.key)) continue;
         peek.size = early.size;
+        peek.ordinal = early.ordinal;
         end_peek(peek, nullptr);
     }
 }

@@ -1,10 +1,11 @@
 /// \file
-/// A look at the next message for which no receive is posted.
+/// A look at the next message for which no receive is posted, and a receive of the message that was seen.
 #pragma once
 
 #include <cstdint>
 
 #include "runtime/lane/message.hpp"
+#include "runtime/lane/transfer.hpp"
 #include "runtime/lane/waitable.hpp"
 
 namespace rollcall::runtime {
@@ -20,10 +21,28 @@ class Peek final : public Waitable {
     void abandon(Engine& engine, const Error& error) override;
 
     const MatchKey key;
-    std::uint64_t size = 0;  ///< The size of the message. Valid when done.
+    std::uint64_t size = 0;     ///< The size of the message. Valid when done.
+    std::uint32_t ordinal = 0;  ///< Its position in the stream of its sender. Valid when done.
 
   private:
     friend class Engine;
+};
+
+/// Receives the message that a Peek has seen, and no other one. Another thread may have received it meanwhile, and its sender may take it
+/// back, also while it is transferred. Then this ends without an error, and missed() is true. Its caller holds it and waits for it, as for
+/// any Transfer.
+class SeenReceive final : public Transfer {
+  public:
+    /// `buffer` has room for the message.
+    SeenReceive(const Peek& seen, transport::Bytes its_buffer)
+        : Transfer(Direction::receive, seen.key.source, seen.key.communicator, seen.key.tag, its_buffer), ordinal_(seen.ordinal) {
+        flags = kOnlySeen;
+    }
+    void begin(Engine& its_engine) override { begin_if_next(its_engine, ordinal_); }
+    bool missed() const noexcept { return flags & kMissed; }  ///< Valid when done.
+
+  private:
+    std::uint32_t ordinal_;
 };
 
 }  // namespace rollcall::runtime

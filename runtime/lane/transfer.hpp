@@ -47,8 +47,10 @@ class Transfer : public transport::Completion, public Waitable {
     // The object takes exactly two cache lines, because there are many. (Small members fill the padding of Waitable.)
     Direction direction = Direction::send;
     Stage stage = Stage::idle;
-    bool large = false;      ///< A send that the receiver must fetch.
-    std::uint8_t flags = 0;  ///< What the header of a send that the receiver must fetch says: kTellDeferred, kAwaited.
+    bool large = false;  ///< A send that the receiver must fetch.
+    /// What the header of a send that the receiver must fetch says: kTellDeferred, kAwaited. For a receive: see SeenReceive.
+    std::uint8_t flags = 0;
+    static constexpr std::uint8_t kOnlySeen = 1, kMissed = 2;
     union {
         bool deferred = false;  ///< For a send: the message cannot land.
         bool listed;            ///< For a receive: its operation has it in ListedReceives.
@@ -78,8 +80,13 @@ class Transfer : public transport::Completion, public Waitable {
 
     int peer() const noexcept { return key.source; }
 
+  protected:
+    /// Begins a receive if the next message of its key is this one of its sender's stream. Otherwise the receive has missed it, and ends.
+    void begin_if_next(Engine& its_engine, std::uint32_t its_ordinal);
+
   private:
     friend class Engine;
+    void miss();  ///< Ends a SeenReceive without its message.
 };
 
 /// A point-to-point transfer that belongs to a request.

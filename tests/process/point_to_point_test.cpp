@@ -9,7 +9,8 @@ namespace {
 
 const Words kPointToPoint = {"sizes", "typed", "order:300:1", "requests", "receive_deadline", "truncation"};
 
-const Words kRequests = {"wait_in_parts", "cancelled_requests", "own_deadlines", "next_sizes", "next_sizes:3:looks"};
+const Words kRequests = {"wait_in_parts",      "cancelled_requests", "own_deadlines",        "next_sizes",
+                         "next_sizes:3:looks", "resized_by_threads", "resized_or_taken_back"};
 
 Words queues() {
     return {"many_in_a_queue:" + std::to_string(20 / kSlower) + ":" + std::to_string(seed() % 1'000'000), "queue_order", "queue_failures",
@@ -52,7 +53,8 @@ TEST(Messages, ForEverInSpiteOfTheSetting) {
 // More messages wait at their sender than it may announce.
 TEST(Messages, SizesOfWhatWaitsAtItsSender) {
     for (const char* landing : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=20000"})
-        expect_success(2, {"next_sizes:150", "next_sizes:150:looks"}, {.environment = {landing}, .launcher = {}});
+        expect_success(2, {"next_sizes:150", "next_sizes:150:looks", "resized_by_threads", "resized_or_taken_back"},
+                       {.environment = {landing}, .launcher = {}});
 }
 TEST(Messages, SizeOfADeadSender) {
     const Ended ended = run_ranks(2, {"size_of_the_dead"});

@@ -280,6 +280,62 @@ ROLLCALL_SCENARIO(next_sizes) {
     still_works(world);
 }
 
+// Several threads receive messages of different sizes with the same tag. Each message gets to one of them, as long as it is. Word: count.
+ROLLCALL_SCENARIO(resized_by_threads) {
+    constexpr int kThreads = 3;
+    constexpr Tag kTag = 41;
+    const int each = scene.number(0, 60);
+    const auto length = [](int i) { return static_cast<std::size_t>(i % 3 == 0 ? i * 997 % 60'000 : i % 100) + 1; };
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong = 0, failed = 0;
+    for (int thread = 0; thread < kThreads; ++thread)
+        threads.emplace_back([&] {
+            for (int i = 0; i < each; ++i) try {
+                    std::string in;
+                    const Received got = scene.world.receive_resized(in, scene.previous(), kTag, kPatience);
+                    const auto letter = static_cast<char>('a' + in.size() % 26);
+                    if (got.bytes != in.size() || in.find_first_not_of(letter) != std::string::npos) ++wrong;
+                } catch (const Error&) {
+                    ++failed;
+                }
+        });
+    for (int i = 0; i < kThreads * each; ++i)
+        scene.world.send(std::string(length(i), static_cast<char>('a' + length(i) % 26)), scene.next(), kTag);
+    for (std::thread& thread : threads) thread.join();
+    check(wrong == 0 && failed == 0, "{} messages were not as long as their string, and {} were lost", wrong.load(), failed.load());
+    still_works(scene.world);
+}
+
+// A sender takes its message back while the receiver has seen its size. The receiver gets the next one. Word: count.
+ROLLCALL_SCENARIO(resized_or_taken_back) {
+    if (scene.size < 2) return;
+    constexpr Tag kTag = 42;
+    const std::vector<int> big(25'000, 7);
+    for (int round = 0; round < scene.number(0, 30); ++round) {
+        const std::string other(round % 2 ? 3 : 200'001, 'o');
+        if (scene.rank == 0) {
+            Request request = scene.world.start_send(big, 1, kTag);
+            if (round % 3 == 0) sleep_us(100);
+            if (!request.cancel()) request.wait();
+            scene.world.send(other, 1, kTag);
+        } else if (scene.rank == 1) {
+            std::vector<int> numbers;
+            while (true) try {
+                    const Received got = scene.world.receive_resized(numbers, 0, kTag, kPatience);
+                    check(got.bytes == numbers.size() * sizeof(int), "{} bytes came into {} numbers", got.bytes, numbers.size());
+                    check(numbers == big, "it has other numbers");
+                } catch (const Error& error) {
+                    if (error.code() != ErrorCode::mismatch) throw;
+                    break;  // the other one, which ends within an element
+                }
+            std::string text;
+            check(scene.world.receive_resized(text, 0, kTag, kPatience).bytes == other.size(), "it has another size");
+            check(text == other, "a string of {} bytes came", text.size());
+        }
+    }
+    still_works(scene.world);
+}
+
 // An event loop looks for messages, and sleeps while there are none. The look for the second tag, with which nobody sends, may take in the
 // message that was looked for before it.
 ROLLCALL_SCENARIO(looks_in_an_event_loop) {

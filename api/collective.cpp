@@ -63,7 +63,10 @@ collectives::Situation Communicator::Implementation::situation_of_blocks(const r
 }
 
 void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
-    if (record) record->arrival = monotonic_now();
+    if (record) {
+        *record = {};
+        record->arrival = monotonic_now();
+    }
     const Timeout limit = deadline(timeout);  // first, so that a wrong timeout takes no sequence number
     const std::uint64_t sequence = next_sequence();
     if (prepared.may_end_at_once && !record && ends_at_once(prepared, sequence)) return;

@@ -222,6 +222,7 @@ ROLLCALL_SCENARIO(calls) {
         if (has_few && late != some[seed % some.size()]) continue;
         if (scene.rank == late) sleep_us(3000);
         CallRecord record;
+        record.predicted = 4;  // of an iteration of a plan
         call(8, 0, late == 0, {.algorithm = algorithm, .segment_bytes = {}, .timeout = {}, .record = &record});
         check(record.arrival > 0 && record.exit >= record.arrival && record.predicted == 0, "the record is not in order");
         check(record.first_data <= record.exit, "data came after the end");

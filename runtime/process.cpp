@@ -142,6 +142,7 @@ Engine::Options Process::engine_options(AlgorithmName algorithm_name, FindPartAl
     options.eager_bytes_over_tcp = eager.over_tcp;
     options.mismatch_probe = settings_.mismatch_probe;
     options.algorithm_name = algorithm_name;
+    if (connects_jobs()) options.end = "disconnect() or finalize()";
     if (settings_.decouples()) options.find_part_alone = find_part_alone;
     options.hosts.assign(static_cast<std::size_t>(place().size), place().host);
     options.driven_in_background = settings_.progress == ProgressMode::thread;

@@ -26,8 +26,9 @@ struct EngineOptions {
     bool driven_in_background = true;
     /// Host names by rank, for error messages. Empty: the hosts have no names.
     std::vector<std::string> hosts;
-    std::string job;     ///< The name of the job, for the log.
-    bool trace = false;  ///< Record when the first message was taken (reads the clock).
+    std::string job;                 ///< The name of the job, for the log.
+    const char* end = "finalize()";  ///< What the program calls at its end, for error messages.
+    bool trace = false;              ///< Record when the first message was taken (reads the clock).
 };
 
 }  // namespace rollcall::runtime

@@ -131,7 +131,10 @@ void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, c
         std::swap(first_call, second_call);
     }
     const bool same_request = mine.same_request(other);
-    const auto in_words = [&](const Call& call) { return same_request ? to_string(call, options_.algorithm_name) : to_string(call); };
+    const auto in_words = [&](const Call& call) {
+        if (call.kind == OperationKind::finalize) return std::string(options_.end);
+        return same_request ? to_string(call, options_.algorithm_name) : to_string(call);
+    };
     const char* const advice =
         same_request ? "All ranks must do it in the same way: give them the same options and ROLLCALL_ settings"
                      : "All ranks of a communicator must call the same operations in the same order, with the same root and size";

@@ -80,7 +80,10 @@ TEST(TwoJobs, OneOfWhichDies) {
     expect_death(2, 2, "listens", "all");
 }
 
-TEST(TwoJobs, EndInAnyOrder) { expect_good(run_two(2, 2, "two_jobs_end"), 2, 2); }
+TEST(TwoJobs, EndInAnyOrder) {
+    expect_good(run_two(2, 2, "two_jobs_end"), 2, 2);
+    expect_good(run_two(2, 2, "two_jobs_end", "disconnects"), 2, 2);
+}
 
 TEST(TwoJobs, AreToldAtTheEndThatDataWasLost) {
     expect_good(run_two(1, 1, "two_jobs_lose_data"), 1, 1);

@@ -138,22 +138,27 @@ ROLLCALL_SCENARIO(two_jobs_death) {
     still_works(scene.world);
 }
 
-// One job is at its end, and the other one still calls, and is told so. The first job may be told, too, or may reach the end before that.
+// One job is at its end, or at the end of the connection (third word: "disconnects"), and the other one still calls, and is told so. The
+// first job may be told, too, or may reach the end before that. Either call ends the connection, and errors have both names.
 ROLLCALL_SCENARIO(two_jobs_end) {
     const Intercommunicator between = connected(scene, scene.world);
+    const std::string both = "called disconnect() or finalize()";
     between.barrier();
     if (listens(scene)) {
         try {
-            scene.job.finalize();
+            if (scene.word(2) == "disconnects")
+                between.disconnect();
+            else
+                scene.job.finalize();
         } catch (const Error& error) {
-            check(error.code() == ErrorCode::mismatch && says(error, "finalize"), "the end failed otherwise: {}", error.what());
+            check(error.code() == ErrorCode::mismatch && says(error, both), "the end failed otherwise: {}", error.what());
         }
         return;
     }
     const Error error = expect_error(ErrorCode::mismatch, "a call without the other job", [&] {
         for (;;) between.barrier();
     });
-    check(says(error, "finalize"), "it says '{}'", error.what());
+    check(says(error, both), "it says '{}'", error.what());
     between.disconnect();
     still_works(scene.world);
 }

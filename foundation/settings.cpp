@@ -116,7 +116,7 @@ constexpr std::array kFixedSettings = {
             "over libfabric long messages are read out of their sender's memory; auto = where the network needs no help of the sender"},
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
     Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
-            "most early data held for this process; 0 = a sender waits until its data is asked for"},
+            "most early data held for this process, at least 256 bytes for each message; 0 = a sender waits until its data is asked for"},
     Setting{
         "ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
         "longest message that is stored before it is received; longer ones stay at the sender, as above MPI's eager limit; 0 = no limit"},

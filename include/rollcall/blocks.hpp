@@ -58,10 +58,10 @@ class IntegerList {
 /// not need them after it has returned.
 ///
 /// Which rank gives numbers:
-///   - scatter, gather: the root. The other ranks pass Blocks() and their own block, whose size must be what the root counts for it, else
-///     Error{mismatch} on both; a rank whose call has ended gets it from its next call.
-///   - allgather: all ranks. They give the same counts; their offsets may differ.
-///   - alltoall: each rank, for what it sends and for what it receives.
+///   - scatter, gather: the root. The other ranks pass Blocks() and their own block, whose size must be what the root counts for it.
+///   - allgather: all ranks give the same counts; offsets may differ. alltoall: each rank, for what it sends and for what it receives.
+/// If ranks differ in the size of a block, all ranks get Error{mismatch}. It may come in this call, in the next collective call on the
+/// communicator, or in finalize(), because the call of a rank may end before another rank finds the difference.
 class Blocks {
   public:
     /// No blocks: for ranks that give no numbers.

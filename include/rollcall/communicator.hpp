@@ -52,13 +52,13 @@ using Tag = std::uint64_t;
 /// counts (by default there is no deadline).
 ///
 /// Errors: every failure is an Error (error.hpp).
-///   - Error{invalid_argument}: a wrong argument, such as a rank out of range or a size larger than a buffer can be. Nothing was sent.
+///   - Error{invalid_argument}: a wrong argument, such as a rank out of range or a size of 2^63 bytes or more. Nothing was sent.
 ///   - Error{state}: the communicator is null; in calls that communicate, also if the job has ended or the process is a forked child.
 ///   - Error{peer_failed}: a rank died or became unreachable; the error names it.
 ///   - Error{mismatch}: ranks called different operations, or one with different roots or sizes; the error names both calls.
 ///   - Error{timeout}: the deadline passed; the error names what did not end in time.
 /// After a collective operation has failed, all later collective operations of the communicator fail at once with the same reason.
-/// Point-to-point messages between living ranks still work.
+/// Point-to-point messages between living ranks still work. A failed iteration of a plan breaks this plan only.
 ///
 /// Lifetimes: requests, plans and completion queues may outlive the handles that made them, and all may outlive the Job. Destroying them
 /// is not collective, but the last one of a connection of two jobs waits for both jobs (Intercommunicator::disconnect()).
@@ -92,7 +92,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     // Messages from one rank to another with the same tag are received in the order in which they were sent. Every receive names its
     // source. Data that arrives before its receive waits at the receiver, up to the limit ROLLCALL_LANDING_BYTES.
     // A C array takes no tag, because send(array, 8, 1) could mean 8 bytes to rank 1 or the whole array to rank 8 with tag 1. To send an
-    // array with a tag, pass std::span(array).
+    // array with a tag, pass std::span(array). For an array of characters or bytes, send(array, 8, 1) means 8 bytes to rank 1.
 
     /// \{
     /// Sends `data` to rank `to`. Returns when the buffer may be used again. Since early data waits at the receiver, that is usually
@@ -118,8 +118,8 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
 
     /// \{
     /// Receives the next message with this tag from rank `from`, and returns its size. The message may be shorter than the buffer and may
-    /// end within an element; the rest of the buffer stays as it was. A longer message throws Error{truncated}. Into a single object only a
-    /// message of exactly its size is received: a shorter one throws Error{mismatch}.
+    /// end within an element; the rest of the buffer stays as it was. A longer message throws Error{truncated} and is lost. If `data` is a
+    /// single object, a shorter message throws Error{mismatch}: the message is gone, and its bytes are in the object.
     ///
     /// A receive that times out leaves a message that comes later to the next receive. But if the data was on its way already, the message
     /// is lost, and its sender is not told: the send succeeds.
@@ -263,7 +263,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \{
     /// Scatter with blocks of different sizes (MPI_Scatterv). At the root `blocks` says where the block of each rank is in `data`; the
     /// other ranks pass Blocks(). `block` is where this rank's block goes, and its length must be what the root counts for this rank, else
-    /// Error{mismatch} on both (on a rank that has left, in its next call). The root throws Error{invalid_argument} if `blocks` does not
+    /// Error{mismatch} on all ranks, in this call or the next one (Blocks). The root throws Error{invalid_argument} if `blocks` does not
     /// have one number for each rank, has a negative number, describes a block outside `data`, or gives the root's own block another size.
     /// All ranks must call this form, because the choice of algorithm depends on it. See Blocks (blocks.hpp).
     void scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
@@ -330,9 +330,9 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// \{
     /// Gather with blocks of different sizes (MPI_Gatherv). At the root `blocks` says where the block of each rank goes in `data`; the
     /// other ranks pass Blocks(). The blocks must not overlap in `data`, and what lies between them stays as it was. `block` is this rank's
-    /// block, of the size that the root counts for it, else Error{mismatch} on both, as there. The root throws Error{invalid_argument} for
-    /// the same reasons as in scatter() with Blocks. All ranks must call this form, because the choice of algorithm depends on it. See
-    /// Blocks (blocks.hpp).
+    /// block, of the size that the root counts for it, else Error{mismatch} on all ranks, in this call or the next one. The root throws
+    /// Error{invalid_argument} for the same reasons as in scatter() with Blocks. All ranks must call this form, because the choice of
+    /// algorithm depends on it. See Blocks (blocks.hpp).
     void gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
                 const CollectiveOptions& options = {}) const;
     Request start_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
@@ -361,7 +361,7 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
 
     /// Says in a sentence which algorithm a call of this operation ("broadcast", "scatter", ...) would run, and why. `bytes` is the size of
     /// the message or of one block, or kOwnSizes for blocks of different sizes (of an allgather: their average size). Not collective.
-    /// Throws Error{invalid_argument} if there is no such operation, with the names of all, or if it cannot have this size.
+    /// Throws Error{invalid_argument} if there is no such operation, or if it cannot have this size. `options.timeout` is not looked at.
     std::string explain(std::string_view operation, std::uint64_t bytes = 0, const CollectiveOptions& options = {}) const;
 
     /// Makes one communicator for each color, of the ranks that give this color. They are ordered by key, and by rank where keys are

@@ -20,7 +20,7 @@ enum class ErrorCode {
     timeout,           ///< A deadline passed.
     bootstrap,         ///< The processes of the job could not find each other.
     transport,         ///< The network layer failed.
-    state,             ///< The call is not allowed now, for example after Job::finalize() or in a forked child.
+    state,             ///< The call is not allowed now, for example after the end of the job, or in a forked child.
 };
 
 /// The name of a code in lower case, such as "peer_failed", for messages and tests. Any thread may call it.

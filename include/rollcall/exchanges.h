@@ -30,8 +30,8 @@ rollcall_status rollcall_plan_allgather(const rollcall_communicator* communicato
 /** \{
  * Allgather with blocks of different sizes (MPI_Allgatherv). `counts` has the size of the block of each rank, and `offsets` the place in
  * `data` where it goes, both in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. `bytes`
- * is the size of this rank's block, which may be at its place in `data`. All ranks give the same counts; offsets may differ. Blocks must
- * not overlap in `data`. */
+ * is the size of this rank's block, which may be at its place in `data`. All ranks give the same counts, else ROLLCALL_MISMATCH on all;
+ * offsets may differ. Blocks must not overlap in `data`. */
 rollcall_status rollcall_allgather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
                                           const uint64_t* counts, const uint64_t* offsets, const rollcall_collective_options* options);
 rollcall_status rollcall_start_allgather_blocks(const rollcall_communicator* communicator, const void* block, uint64_t bytes, void* data,
@@ -55,7 +55,8 @@ rollcall_status rollcall_plan_alltoall(const rollcall_communicator* communicator
 /** \{
  * Alltoall with blocks of different sizes (MPI_Alltoallv). `send_counts` and `send_offsets` describe the block for each rank in `data`;
  * `receive_counts` and `receive_offsets` describe the place in `result` of the block from each rank. All numbers are in bytes and are read
- * only during the call. NULL offsets place the blocks one behind the other. Blocks must not overlap in `result`. */
+ * only during the call. NULL offsets place the blocks one behind the other. Blocks must not overlap in `result`. If ranks count a block
+ * differently, all get ROLLCALL_MISMATCH, in this call or the next one (blocks.hpp). */
 rollcall_status rollcall_alltoall_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* send_counts,
                                          const uint64_t* send_offsets, void* result, const uint64_t* receive_counts,
                                          const uint64_t* receive_offsets, const rollcall_collective_options* options);

@@ -165,9 +165,9 @@ class ROLLCALL_EXPORT Exchanges {
 
     /// \{
     /// Alltoall with blocks of different sizes (MPI_Alltoallv). `to_send` says where the block for each rank is in `data`; `to_receive`
-    /// says where the block from each rank goes in `result`. Blocks must not overlap in `result`. All ranks must call this form. Throws
-    /// Error{mismatch} on all ranks if a rank expects another size from a rank than that rank sends. Throws Error{invalid_argument} as the
-    /// allgather() with Blocks does, and if the two lists give this rank's block to itself different sizes.
+    /// says where the block from each rank goes in `result`. Blocks must not overlap in `result`. All ranks must call this form. If a rank
+    /// expects another size from a rank than that rank sends, all ranks get Error{mismatch}, in this call or the next one (Blocks). Throws
+    /// Error{invalid_argument} as allgather() with Blocks does, and if the two lists give this rank's block to itself different sizes.
     void alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,
                   const CollectiveOptions& options = {}) const;
     Request start_alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,

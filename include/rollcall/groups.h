@@ -129,7 +129,7 @@ rollcall_status rollcall_plan_intergroup_scatter(const rollcall_intercommunicato
  * Scatter with blocks of different sizes. At the root `counts` has the sizes of the blocks of the other group, and `offsets` where they are
  * in `data`, both in bytes; `bytes` is not looked at. NULL offsets mean that the blocks lie one behind the other. The other ranks of both
  * groups give NULL for both lists. In the other group `data` is where the block goes, and `bytes` must be what the root counts for this
- * rank. The lists are read only during the call. */
+ * rank, else ROLLCALL_MISMATCH on all ranks, in this call or the next one (blocks.hpp). The lists are read only during the call. */
 rollcall_status rollcall_intergroup_scatter_blocks(const rollcall_intercommunicator* between, void* data, uint64_t bytes,
                                                    const uint64_t* counts, const uint64_t* offsets, rollcall_side side, int root,
                                                    const rollcall_collective_options* options);
@@ -208,7 +208,8 @@ rollcall_status rollcall_plan_intergroup_allgather(const rollcall_intercommunica
 /** \} */
 /** \{
  * Allgather with blocks of different sizes. `counts` has the sizes of the blocks of the other group, and `offsets` where they go in `all`,
- * both in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. */
+ * both in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. Wrong sizes are a
+ * ROLLCALL_MISMATCH, as in rollcall_intergroup_scatter_blocks(). */
 rollcall_status rollcall_intergroup_allgather_blocks(const rollcall_intercommunicator* between, const void* block, uint64_t bytes,
                                                      void* all, const uint64_t* counts, const uint64_t* offsets,
                                                      const rollcall_collective_options* options);
@@ -235,7 +236,8 @@ rollcall_status rollcall_plan_intergroup_alltoall(const rollcall_intercommunicat
 /** \{
  * Alltoall with blocks of different sizes. `send_counts` has the sizes of the blocks for the ranks of the other group, and `send_offsets`
  * where they are in `data`. `receive_counts` has the sizes of the blocks from them, and `receive_offsets` where they go in `all`. All are
- * in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. */
+ * in bytes. NULL offsets place the blocks one behind the other. The lists are read only during the call. Sizes that differ are a
+ * ROLLCALL_MISMATCH, as in rollcall_intergroup_scatter_blocks(). */
 rollcall_status rollcall_intergroup_alltoall_blocks(const rollcall_intercommunicator* between, const void* data,
                                                     const uint64_t* send_counts, const uint64_t* send_offsets, void* all,
                                                     const uint64_t* receive_counts, const uint64_t* receive_offsets,

@@ -206,7 +206,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \{
     /// Scatter with blocks of different sizes. At the root `blocks` says where the block of each rank of the other group is in `data`. The
     /// other ranks of both groups pass Blocks(). In the other group `data` is where this rank's block goes; its length must be what the
-    /// root counts for this rank, else Error{mismatch} on all ranks. All ranks must call this form.
+    /// root counts for this rank, else Error{mismatch} on all ranks, in this call or the next one (Blocks). All ranks must call this form.
     template <Readable D = std::span<std::byte>>
     void scatter(D&& data, const Blocks& blocks, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(detail::rooted_blocks(detail::IntergroupOperation::scatter, data, blocks, root), options);
@@ -243,8 +243,8 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \{
     /// Gather with blocks of different sizes. At the root `blocks` says where the block of each rank of the other group goes in `data`. The
     /// blocks must not overlap, and what lies between them stays as it was. The other ranks of both groups pass Blocks(). In the other
-    /// group `data` is this rank's block; its length must be what the root counts for this rank, else Error{mismatch} on all ranks. All
-    /// ranks must call this form.
+    /// group `data` is this rank's block; its length must be what the root counts for this rank, else Error{mismatch} on all ranks, in this
+    /// call or the next one (Blocks). All ranks must call this form.
     template <Readable D = std::span<std::byte>>
     void gather(D&& data, const Blocks& blocks, IntergroupRoot root, const CollectiveOptions& options = {}) const {
         call(detail::rooted_blocks(detail::IntergroupOperation::gather, data, blocks, root), options);
@@ -319,7 +319,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \}
     /// \{
     /// Allgather with blocks of different sizes. `blocks` says where the block of each rank of the other group goes in `all`. The sizes
-    /// that a rank gives must be those of the blocks of the other group, else Error{mismatch} on all ranks.
+    /// that a rank gives must be those of the blocks of the other group, else Error{mismatch} on all ranks, in this call or the next one.
     template <Readable B, detail::WritableDataOf<B> D>
     void allgather(B&& block, D&& all, const Blocks& blocks, const CollectiveOptions& options = {}) const {
         call(detail::gathered_blocks<D>(block, all, blocks), options);
@@ -359,7 +359,7 @@ class ROLLCALL_EXPORT Intercommunicator {
     /// \{
     /// Alltoall with blocks of different sizes. `to_send` says where in `data` the block for each rank of the other group is, and
     /// `to_receive` where in `all` the block from each of them goes. Blocks must not overlap in `all`. Each rank must count for each rank
-    /// of the other group what that rank sends to it, else Error{mismatch} on all ranks. All ranks must call this form.
+    /// of the other group what that rank sends to it, else Error{mismatch}, as in scatter(). All ranks must call this form.
     template <Readable B, detail::WritableResultOf<B> D>
     void alltoall(B&& data, const Blocks& to_send, D&& all, const Blocks& to_receive, const CollectiveOptions& options = {}) const {
         call(detail::exchanged_blocks<D>(data, to_send, all, to_receive), options);

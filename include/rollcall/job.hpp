@@ -24,7 +24,9 @@ struct ProgressStatistics {
     std::uint64_t background_takeovers = 0;  ///< How often it found work while the application was not calling the library.
     std::uint64_t background_parks = 0;      ///< How often it went to sleep until something arrives.
     std::uint64_t caller_sleeps = 0;         ///< How often a thread that waited in a call went to sleep.
-    std::uint64_t landing_peak_bytes = 0;    ///< The most bytes of early data held at one time.
+    /// The most landing memory (ROLLCALL_LANDING_BYTES) in use at one time, with 256 bytes at least for each message. Messages that came
+    /// along with their header (ROLLCALL_EAGER_BYTES) are not in it.
+    std::uint64_t landing_peak_bytes = 0;
 };
 
 /// The membership of this process in its job. The constructor joins the job for which this process was started; the destructor leaves it. A
@@ -37,10 +39,10 @@ struct ProgressStatistics {
 /// finalize() and the destructor. Any thread may call abort() at any time before the destructor. One thread at a time may use
 /// prepare_to_sleep() and progress_descriptor().
 ///
-/// A Job changes two things in its process. One is the environment. The constructor takes the variables of the starter out of it
-/// (unsetenv()). It sets ROLLCALL_BOOTSTRAP_JOINED, by which other copies of the library in this process find that it has joined. The
-/// transport `ofi` sets variables of libfabric (docs/embedding.md). While the constructor runs, no other thread may call getenv() or change
-/// the environment. The same holds in Listener::accept() and Intercommunicator::connect().
+/// A Job changes two things in its process. One is the environment. The constructor takes variables of the starter out of it (unsetenv()),
+/// so that programs which the rank starts are no ranks. It sets ROLLCALL_BOOTSTRAP_JOINED, by which other copies of the library in this
+/// process find that it has joined. The transport `ofi` sets variables of libfabric (docs/embedding.md). While the constructor runs, no
+/// other thread may call getenv() or change the environment. The same holds in Listener::accept() and Intercommunicator::connect().
 /// The other is what happens to an exception that leaves main() or a thread: it ends the whole job. The first Job installs a handler by
 /// std::set_terminate(), which tells the other ranks of all running jobs of this process and then calls the handler that was there before.
 ///
@@ -65,7 +67,7 @@ class ROLLCALL_EXPORT Job {
     /// not wait, and checks nothing, so the order of the parts does not matter. Before it calls finalize(), each part must wait for its own
     /// requests. If a part leaves an operation under way, finalize() of the last Job throws Error{state}, which names the communicator of a
     /// receive or a collective operation. A Job must not be constructed on one rank while the last Job of another rank is being finalized,
-    /// because these two calls do not match.
+    /// because these two calls do not match. What an ended part has made works until the job ends.
     Job();
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout} and Error{peer_failed} as above.
@@ -94,7 +96,7 @@ class ROLLCALL_EXPORT Job {
     /// (ROLLCALL_NODE_MEMORY), or this process would have allocated more than the limit of file sizes allows (ulimit -f). Memory that was
     /// freed counts for that limit. The content is undefined. Memory comes in whole pages, and the first use of a page costs more than
     /// later ones. So allocate it once, for large buffers that are used often. Not collective, and any thread may call it. Throws
-    /// Error{state} if there is no memory, and after finalize().
+    /// Error{state} if there is no memory, and after the job has ended.
     Memory allocate(std::uint64_t bytes);
 
     // --- time ---------------------------------------------------------------------------------------------------------
@@ -130,7 +132,8 @@ class ROLLCALL_EXPORT Job {
     /// When it returns, all ranks have come to the end. A later call does nothing. Collective over the job.
     ///
     /// Throws Error{state} if requests, iterations of plans or calls of other threads are still under way on this rank; the error says how
-    /// many, and names a collective operation and a receive. Nothing has changed on any rank then, and finalize() may be called again.
+    /// many, and names a collective operation and a receive. Nothing has changed on any rank then, and finalize() may be called again. An
+    /// iteration that was begun and not started may have ended already, and is not reported then.
     ///
     /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} if a rank has died, even if
     /// an earlier call has already reported that death. It then waits for no rank, but gives living ranks up to a second to take messages

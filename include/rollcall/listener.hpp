@@ -10,9 +10,9 @@
 /// operations, messages, plans, merge(). In errors, and in merge(), the ranks of the job that listens come first.
 ///
 /// The ranks of a connection form a *world* of their own: first the ranks of the job that listens, then those of the other job.
-/// Communicator::world_rank(), Intercommunicator::remote_world_rank() and Error::failed_rank() count in it. If a rank dies, collective
-/// calls over the connection fail on all ranks of both jobs and name it, and so do messages with that rank. If it is rank 0 of the job that
-/// listens, all calls over the connection fail. The worlds of the two jobs stay as they are, and the job that has lost no rank goes on.
+/// remote_world_rank(), world_rank() of what merge() makes, and failed_rank() of calls over the connection count in it; those of local()
+/// count in the world of the own job. If a rank dies, collective calls over the connection fail on all ranks of both jobs and name it, and
+/// so do messages with that rank; all calls, if it is rank 0 of the job that listens. The job that has lost no rank goes on.
 ///
 /// The invitation holds a key. Anyone who has the invitation can connect. Hand it over in a way that other users cannot read. On every
 /// network connection between the jobs, both sides prove that they know a key. The same limits hold as for a start of ranks (SECURITY.md).

@@ -88,10 +88,10 @@ struct CallRecord {
 /// count of iterations, so ranks need not call different plans in the same order.
 ///
 /// Errors: some calls throw and change nothing. Error{state}: begin() if an iteration was already begun or started, start() if it was
-/// already started, begin() or start() after Job::finalize(), and edge() outside a phase. Error{invalid_argument}: edge() with a fraction
-/// that is not above 0 and at most 1. After an iteration has failed, all later iterations of the plan fail with the same reason. If a plan
-/// is destroyed while an iteration is under way, that iteration fails on the other ranks, with an error that says so. There is an
-/// exception: if a call is given up while the rank's part goes on without its caller, the iteration succeeds on the other ranks.
+/// already started, begin() or start() after the job's end, and edge() outside a phase. Error{invalid_argument}: edge() with a fraction
+/// that is not above 0 and at most 1. After an iteration has failed, all later iterations of the plan fail with the same reason. It
+/// does not break the communicator. If a plan is destroyed during an iteration, this fails on the other ranks with an error that says
+/// so. There is an exception: if a call is given up while the rank's part goes on without its caller, it succeeds on the other ranks.
 class ROLLCALL_EXPORT Plan {
   public:
     /// Makes a null plan. Any call on it other than operator bool throws Error{state}.
@@ -109,7 +109,7 @@ class ROLLCALL_EXPORT Plan {
     /// started and wait() has not returned yet.
     void begin();
     /// Announces that this fraction of the compute phase (above 0, at most 1) is done. Ranks predict arrivals from it. It does not wait for
-    /// the background thread, unless that has not yet looked at the edge before. Throws Error{state} if begin() was not called, and
+    /// the background thread, unless that has not yet looked at the edge before. Throws Error{state} if begin() was not called, else
     /// Error{invalid_argument} for any other fraction.
     void edge(double fraction);
 

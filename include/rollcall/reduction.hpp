@@ -38,10 +38,9 @@ enum class ElementType : std::uint8_t {
 };
 
 /// The operators. Minimum and maximum give NaN if one of the elements is NaN, whichever rank brings it; the bits of that NaN may differ.
-/// For them -0 is below +0. Logical operators give 1 or 0 where they combine two
-/// elements; an element that is combined with no other stays as it is. Integers wrap on overflow. is_defined() says which operator is
-/// defined for which type. A call with `sum` for elements of type bool does not compile, because a bool cannot hold the sum of two: use
-/// logical_or, or sum integers to count.
+/// For them -0 is below +0. Logical operators give 1 or 0 where they combine two elements; an element that is combined with no other stays
+/// as it is. Integers wrap on overflow. is_defined() says which operator is defined for which type. A call with `sum` for elements of type
+/// bool does not compile, because a bool cannot hold the sum of two: use logical_or, or sum integers to count.
 enum class Operator : std::uint8_t {
     sum,
     product,
@@ -96,7 +95,7 @@ inline constexpr bool commutes = false;
 
 /// What is combined and how: an operator or a function, and an element type. reduction_of() makes one. All ranks must give the same
 /// Reduction, else Error{mismatch}. Ranks compare the operator and by_rank; for operators also the element type; for functions also
-/// is_commutative and the element size, where sizes above 1022 bytes count as equal.
+/// is_commutative and the element size. Sizes above 1022 bytes count as equal; then also the count is compared in bytes only.
 struct Reduction {
     /// A function that sets into[i] to left[i] combined with right[i], for `count` elements. `into` may be `left` or `right`. It must not
     /// throw, and it must be associative, because the order in which elements are grouped differs. Any thread that moves data may call it.

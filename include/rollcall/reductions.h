@@ -127,7 +127,7 @@ rollcall_status rollcall_plan_scan(const rollcall_communicator* communicator, co
 
 /** \{
  * Combines the elements of all ranks before this one, in rank order (MPI_Exscan). Each rank brings `count` elements. On rank 0, which has
- * none before it, `result` stays as it was. `result` may be the same address as `contribution`. */
+ * none before it, `result` stays as it was, but must not be NULL. `result` may be the same address as `contribution`. */
 rollcall_status rollcall_exclusive_scan(const rollcall_communicator* communicator, const void* contribution, void* result, uint64_t count,
                                         const rollcall_reduction* reduction, const rollcall_collective_options* options);
 rollcall_status rollcall_start_exclusive_scan(const rollcall_communicator* communicator, const void* contribution, void* result,

@@ -26,14 +26,14 @@ struct Received {
 /// but not copied. A request is empty after it was moved from, or after its result was taken; an empty request counts as done.
 ///
 /// Abandoning: a request that is destroyed before it is done is abandoned. A receive is withdrawn, a send is taken back if that is still
-/// possible, and a collective operation fails on all its ranks. A withdrawn receive to which data was on its way loses the message. The
-/// sender is not told: its send succeeds. All this also holds for requests that time out or are cancelled. The destructor returns when the
-/// buffers are free. That is within about a second even if another rank does not answer, with one exception: while the network itself reads
-/// or writes the buffers (RDMA), it takes as long as the peer or the network needs.
+/// possible, and a collective operation fails on all ranks that have not done their part. (With ROLLCALL_PROGRESS=host, a rank that calls
+/// late may still succeed; its next call fails.) A withdrawn receive to which data was on its way loses the message, and the send succeeds.
+/// All this also holds for requests that time out or are cancelled. The destructor returns when the buffers are free. That is within about
+/// a second even if another rank does not answer, but while the network reads or writes the buffers (RDMA), it takes as long as that does.
 ///
 /// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send() and
-/// start_receive()). When it passes, wait(), wait_for() or test() abandons the request and throws Error{timeout}. With kForever this
-/// deadline never passes, and the setting ROLLCALL_TIMEOUT does not count for the request.
+/// start_receive()). If it has passed and the operation has not ended, wait(), wait_for() or test() abandons the request and throws
+/// Error{timeout}. With kForever this deadline never passes, and the setting ROLLCALL_TIMEOUT does not count for the request.
 ///
 /// The end of the job: if the job ends before the operation is done (~Job), the operation never ends. All calls that wait for the request
 /// or test it then throw Error{state}, at once, also those that another thread has begun before.
@@ -68,9 +68,9 @@ class ROLLCALL_EXPORT Request {
     /// also moves data, as Job::progress() does. Throws as wait_for() does.
     std::optional<Received> test();
     /// Gives the operation up, and returns when its buffers are free, as the destructor does. True: it was cancelled, and the request is
-    /// empty. False: the request was empty, or the operation had already ended or failed for another reason; the result is kept for wait().
-    /// Cancelling a collective operation makes it fail on all ranks that have not done their part, and makes all later collective
-    /// operations of the communicator fail.
+    /// empty, but the message of a send may still arrive. False: the request was empty, or the operation had already ended or failed for
+    /// another reason; the result is kept for wait(). A collective operation that is cancelled fails on other ranks as when it is abandoned
+    /// (see above), and all later collective operations of the communicator fail.
     bool cancel();
 
     /// Waits until one of the requests is done, and returns its index. The request keeps its result for wait() or test(), which then return
@@ -79,10 +79,10 @@ class ROLLCALL_EXPORT Request {
     /// different jobs; nothing is abandoned then. A connection to another job counts as a job of its own (listener.hpp). A request whose
     /// own deadline passes is abandoned and counts as done. For many requests use a CompletionQueue (completion_queue.hpp).
     static std::size_t wait_any(std::span<Request> requests, std::optional<Timeout> timeout = {});
-    /// Waits for all requests, within one `timeout` for all of them, and within their own deadlines. Without `timeout`, the setting
-    /// ROLLCALL_TIMEOUT counts for the requests that have no deadline of their own. When the time is over, the requests that are not done
-    /// are abandoned and fail with Error{timeout}, which says how many there are. After all requests have ended, throws the failure of the
-    /// first one in the list that failed. All requests are empty afterwards.
+    /// Waits for all requests, also of different jobs, within one `timeout` for all of them, and within their own deadlines. Without
+    /// `timeout`, the setting ROLLCALL_TIMEOUT counts for the requests that have no deadline of their own. When the time is over, the
+    /// requests that are not done are abandoned and fail with Error{timeout}, which says how many there are. After all requests have ended,
+    /// throws the failure of the first one in the list that failed. All requests are empty afterwards.
     static void wait_all(std::span<Request> requests, std::optional<Timeout> timeout = {});
 
     struct Implementation;

@@ -18,11 +18,13 @@
  *   - `timeout`, also in options, is the time that a call may take: nanoseconds, ROLLCALL_DEFAULT_TIMEOUT or ROLLCALL_FOREVER. With 0 a
  *     call does only what can be done at once. Another negative value is ROLLCALL_INVALID_ARGUMENT. Where a collective call takes no
  *     timeout, such as split, merge, the plan_ functions and finalize, the environment variable ROLLCALL_TIMEOUT limits it.
- *   - A text that is passed to a call need only live until the call returns.
+ *   - A text that is passed to a call need only live until the call returns. Two buffers of a call must not overlap, unless the function
+ *     allows it.
  *   - A function marked "Collective" must be called by all ranks of its communicator or job. The collective calls on one communicator come
  *     from one thread at a time, in the same order on all ranks. Any thread may call the other functions, but only one at a time may use
  *     the same request or plan.
- *   - What a function returns through a pointer to a pointer belongs to the caller, which frees it with the function named for it.
+ *   - What a function returns through a pointer to a pointer belongs to the caller, which frees it with the function named for it. If it
+ *     fails, that pointer becomes NULL; `received` and `bytes` then stay as they were.
  *   - Lifetimes: rollcall_finalize() frees the job, its world communicator, its texts and the memory from rollcall_allocate(). All other
  *     handles may outlive the job: once it has ended, calls that communicate fail with ROLLCALL_STATE, and all other functions still work.
  *     A communicator may be freed before its requests, plans and queues. The last handle to a connection between two jobs waits for both
@@ -164,7 +166,7 @@ typedef struct rollcall_progress_statistics {
     uint64_t background_takeovers; /**< how often it found work while the application was not calling the library */
     uint64_t background_parks;     /**< how often it went to sleep until something arrives */
     uint64_t caller_sleeps;        /**< how often a thread that waited in a call went to sleep */
-    uint64_t landing_peak_bytes;   /**< the most bytes of early data held at one time */
+    uint64_t landing_peak_bytes;   /**< the most early data held at one time; see job.hpp for what counts */
 } rollcall_progress_statistics;
 /** Reads the counters of this process. Set `statistics->size` before the call. */
 rollcall_status rollcall_statistics(const rollcall_job* job, rollcall_progress_statistics* statistics);
@@ -288,7 +290,7 @@ rollcall_status rollcall_start_gather(const rollcall_communicator* communicator,
  * Scatter and gather with blocks of different sizes (MPI_Scatterv, MPI_Gatherv). At the root `counts` has the size in bytes of the block of
  * each rank, and `offsets` has the byte of `data` at which it begins; NULL offsets place the blocks one behind the other. On other ranks
  * both are not looked at. They are read only during the call. `bytes` is the size of this rank's block, and must be what the root counts
- * for it. All ranks must call this form. See blocks.hpp. */
+ * for it, else ROLLCALL_MISMATCH on all ranks, in this call or the next one (blocks.hpp). All ranks must call this form. */
 rollcall_status rollcall_scatter_blocks(const rollcall_communicator* communicator, const void* data, const uint64_t* counts,
                                         const uint64_t* offsets, void* block, uint64_t bytes, int root,
                                         const rollcall_collective_options* options);
@@ -368,7 +370,7 @@ rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint6
  * ROLLCALL_DEFAULT_TIMEOUT it waits as rollcall_wait() does. */
 rollcall_status rollcall_wait_for(rollcall_request** request, int64_t timeout, int* done, uint64_t* received);
 /** Gives the operation up and returns when its buffers are free (over RDMA: when the peer lets them go). `cancelled`, which may be NULL,
- * becomes 1; or it becomes 0 if the operation had already ended, and then the request keeps its result. */
+ * becomes 1, but a message may arrive all the same. It becomes 0 if the operation had already ended; the request keeps its result then. */
 rollcall_status rollcall_cancel(rollcall_request** request, int* cancelled);
 /** Does not wait. `done` becomes 1 if the request is done or has failed (the status says why), else 0. While it is 0, calls move data, as
  * rollcall_progress() does. */

@@ -14,6 +14,7 @@
 #include "bootstrap/passing.hpp"
 #include "bootstrap/waiting.hpp"
 #include "foundation/error_text.hpp"
+#include "foundation/units.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -110,8 +111,8 @@ Frame Member::answer(std::uint64_t sequence, const Meanwhile& meanwhile, Timeout
         }
         if (waiting.over()) {
             throw Error(ErrorCode::timeout,
-                        fmt::format("rank {} on host {}: not all ranks have come within {} ms", place_.rank, place_.host,
-                                    std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count()));
+                        fmt::format("rank {} on host {}: not all ranks have come within {}", place_.rank, place_.host,
+                                    exact_duration(std::chrono::duration_cast<std::chrono::nanoseconds>(timeout).count())));
         }
         waiting.on(control_.get(), static_cast<short>(POLLIN | (unsent() ? POLLOUT : 0)), hub_process_.get());
     }

@@ -87,7 +87,6 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
       slots_(slots_of(settings_, bootstrap_->place().size)) {
     if (!own_) jobs_of_this_process.fetch_add(1, std::memory_order_relaxed);
     watch_forks();
-    const Timeout timeout = settings_.timeout ? Timeout(settings_.timeout) : kForever;
     if (place().rank == 0) {
         for (const std::string& warning : settings_.warnings) log_message(LogLevel::warn, "{}", warning);
         costs_ = costs_of_setting(settings_.costs);
@@ -110,7 +109,9 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     std::vector<std::vector<std::byte>> own_addresses;
     for (const auto& transport : transports_) own_addresses.push_back(transport->address());
     const Card mine = own_card(cpus, own_addresses, clock_identity(place().host) + wrong_clock.number);
-    const auto cards = bootstrap_->exchange(write_card(mine), {}, timeout);
+    // ROLLCALL_TIMEOUT is for calls, and not for the start. How long ranks may take to come is limited by the bootstrap, or by the launcher
+    // (--launch-timeout). Both name the missing ranks. The loss of a rank ends the exchange.
+    const auto cards = bootstrap_->exchange(write_card(mine), {}, kForever);
     Met met = meet(mine, cards);
     const std::vector<node::TooLong> too_long = node::leave_out_too_long(met.handles);
     share_memory(met);

@@ -130,7 +130,6 @@ TEST(Mismatches, OfCallsThatHaveBegunWithoutTheirCallers) {
 
 TEST(Deadlines, OfACollectiveEndItOnEveryRank) { expect_success(3, {"collective_deadline"}); }
 
-// The deadline also holds for the start, so it is long enough for that.
 TEST(Deadlines, OfTheEndOfTheJob) {
     const Ended ended = run_ranks(3, {"late_to_the_end"}, {.environment = {"ROLLCALL_TIMEOUT=4s"}, .launcher = {"--grace", "60s"}});
     EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
@@ -141,6 +140,14 @@ TEST(Deadlines, OfAllCallsComeFromTheSetting) {
     const Ended ended = run_ranks(2, {"stuck"}, with({"ROLLCALL_TIMEOUT=100ms"}));
     EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
     EXPECT_TRUE(has(ended.out, "error timeout"));
+}
+
+// The ranks never come to the start within this time of each other.
+TEST(Deadlines, OfCallsDoNotLimitTheStart) {
+    const Ended ended = run_ranks(2, {"stuck"}, with({"ROLLCALL_TIMEOUT=1us"}));
+    EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
+    EXPECT_TRUE(has(ended.out, "in stuck: error timeout")) << ended.out << ended.error;
+    EXPECT_FALSE(has(ended.out, "in the start: error timeout")) << ended.out << ended.error;
 }
 
 struct Death {

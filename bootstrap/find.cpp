@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include "bootstrap/pmi.hpp"
 #include "bootstrap/pmix.hpp"
 #include "bootstrap/slurm/srun.hpp"
+#include "bootstrap/starters/around.hpp"
 #include "bootstrap/starters/directory.hpp"
 #include "bootstrap/starters/torchrun.hpp"
 
@@ -37,7 +39,7 @@ Told told(bool evident, const char* size) {
     return number_in_environment(size) == 1 ? Told::one : Told::many;
 }
 
-Told by_rollcall_run() { return is_set(kDescriptorVariable) ? Told::many : Told::nothing; }
+Told by_rollcall_run() { return told(is_set(kDescriptorVariable), kSizeVariable); }
 Told by_directory() { return told(is_set(kDirectoryVariable), kDirectorySizeVariable); }
 Told by_torchrun() { return told(torchrun_is_evident(), "WORLD_SIZE"); }
 Told by_open_mpi() { return told(is_set("OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_SIZE"); }
@@ -80,6 +82,8 @@ struct Starter {
     const char* variable;  ///< The variable that shows it.
     Told (*told)();
     std::unique_ptr<Bootstrap> (*join)();  ///< nullptr: the starter is evident, but not supported.
+    /// Further variables with which it tells a process its place; nullptr: no more.
+    std::array<const char*, 3> of_place = {};
 };
 
 constexpr const char* kRankOfTorchrun = "RANK";
@@ -89,47 +93,72 @@ const Starter kStarters[] = {
     // It may run inside an allocation of Slurm or under the mpiexec of another program. Then it is nearer to the program than those.
     {"rollcall run", kDescriptorVariable, by_rollcall_run, join_rollcall_run},
     // The user sets this variable for this job, and the process that joins removes it. So only `rollcall run` is nearer.
-    {"a rendezvous directory", kDirectoryVariable, by_directory, join_directory},
+    {"a rendezvous directory", kDirectoryVariable, by_directory, join_directory, {kDirectoryRankVariable, kDirectorySizeVariable}},
     // srun or mpirun often start a torchrun, once on each host. The reverse is not done.
-    {"a launcher like torchrun", kRankOfTorchrun, by_torchrun, join_torchrun},
+    {"a launcher like torchrun", kRankOfTorchrun, by_torchrun, join_torchrun, {"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}},
     // This row comes before Open MPI: its mpirun closes descriptors that it does not know, so an open socket comes from within it.
-    {"a launcher that speaks PMI-1", "PMI_FD", by_pmi_with_open_socket, join_pmi},
+    {"a launcher that speaks PMI-1", "PMI_FD", by_pmi_with_open_socket, join_pmi, {"PMI_RANK", "PMI_SIZE"}},
     // These rows come before srun: if PMI or PMIx is spoken inside a step, either Slurm speaks it itself, or a starter whose daemons srun
     // has started.
-    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", by_open_mpi, join_pmix},
-    {"a launcher that speaks PMI-1", "PMI_FD", by_pmi, join_pmi},
-    {"a launcher that speaks PMIx", "PMIX_RANK", by_pmix, join_pmix},
-    {"srun (Slurm)", "SLURM_PROCID", by_srun, join_srun},
-    {"a launcher that speaks PMI (mpiexec)", "PMI_RANK", by_other_pmi, nullptr},
-    {"a launcher that speaks PMI over a port (mpiexec -pmi-port)", "PMI_ID", by_pmi_port, nullptr},
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", by_open_mpi, join_pmix, {"OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE"}},
+    {"a launcher that speaks PMI-1", "PMI_FD", by_pmi, join_pmi, {"PMI_RANK", "PMI_SIZE"}},
+    {"a launcher that speaks PMIx", "PMIX_RANK", by_pmix, join_pmix, {"PMIX_NAMESPACE"}},
+    {"srun (Slurm)", "SLURM_PROCID", by_srun, join_srun, {"SLURM_STEP_ID"}},
+    {"a launcher that speaks PMI (mpiexec)", "PMI_RANK", by_other_pmi, nullptr, {"PMI_SIZE"}},
+    {"a launcher that speaks PMI over a port (mpiexec -pmi-port)", "PMI_ID", by_pmi_port, nullptr, {"PMI_PORT"}},
 };
 
 /// Other variables that belong to those of the starters.
 constexpr const char* kCompanions[] = {kDirectoryRankVariable, kDirectorySizeVariable, kDirectoryJobVariable, "PMI_SIZE", "PMI_PORT",
-                                       "PMIX_NAMESPACE"};
+                                       "PMIX_NAMESPACE",       kAroundVariable};
 
 struct Found {
     const Starter* starter = nullptr;
     Told told = Told::nothing;
 };
 
-/// A starter of a single process ends the search, too: the starters around it have not started this program.
+/// Whether a variable says something else than when `rollcall run` started the process (or its script). True if `rollcall run` did not.
+bool is_new(const char* variable) {
+    const char* const value = std::getenv(variable);
+    const char* const around = std::getenv(kAroundVariable);
+    return value != nullptr && (around == nullptr || !is_set(kDescriptorVariable) || !was_around(around, variable, value));
+}
+
+/// A starter of a single process ends the search, too: the starters around it have not started this program. A `rollcall run` of one
+/// process may have started a script. So the starters in that script come first: they have changed the environment.
 Found look_in_environment() {
+    const bool in_script = by_rollcall_run() == Told::one && is_set(kAroundVariable);
+    Found run;
     for (const Starter& starter : kStarters) {
-        if (const Told told = starter.told(); told != Told::nothing) return {&starter, told};
+        const Told told = starter.told();
+        if (told == Told::nothing) continue;
+        const bool is_run = starter.variable == kDescriptorVariable;
+        // A job of `rollcall run` is joined also if it has one process, because the launcher waits for that.
+        if (is_run) run = {&starter, Told::many};
+        if (is_run && in_script) continue;
+        if (is_run) return run;
+        const auto says_more = [](const char* variable) { return variable != nullptr && is_new(variable); };
+        if (!in_script || is_new(starter.variable) || std::any_of(starter.of_place.begin(), starter.of_place.end(), says_more))
+            return {&starter, told};
     }
-    return {};
+    return run;
 }
 
 /// Variables of a rendezvous directory without the directory. Without a starter of several processes, a job of one process would be made in
 /// each of the processes, and all of them would be rank 0. A starter of one process may have started the script that starts the processes.
-/// Returns nullptr if none is set, or if they describe a single process.
+/// Returns nullptr if none is set, if they describe a single process, and if they were set around a `rollcall run`.
 const char* place_without_directory() {
     const char* const size = std::getenv(kDirectorySizeVariable);
     if (is_set(kDirectoryVariable) || (size != nullptr && std::string_view(size) == "1")) return nullptr;
     for (const char* variable : {kDirectoryRankVariable, kDirectorySizeVariable})
-        if (is_set(variable)) return variable;
+        if (is_new(variable)) return variable;
     return nullptr;
+}
+
+/// Whether such variables show that the script of a starter of one process has left out the directory.
+bool lacks_directory(const Found& found) {
+    const bool starts_one = found.told != Told::many || (by_rollcall_run() == Told::one && found.starter->variable == kDescriptorVariable);
+    return starts_one && place_without_directory() != nullptr;
 }
 
 /// The programs that this program starts are no ranks, neither of this job nor of one that an outer starter describes. The variables of
@@ -157,11 +186,10 @@ std::string mark_of_this_process() {
 }
 
 Evidence evident_starter() {
-    const auto [starter, told] = look_in_environment();
-    if (told != Told::many) {
-        if (const char* const variable = place_without_directory()) return {"a rendezvous directory", variable, false, false};
-        return {"alone", starter != nullptr ? starter->variable : "", true, true};
-    }
+    const Found found = look_in_environment();
+    const auto [starter, told] = found;
+    if (lacks_directory(found)) return {"a rendezvous directory", place_without_directory(), false, false};
+    if (told != Told::many) return {"alone", starter != nullptr ? starter->variable : "", true, true};
     return {starter->name, starter->variable, starter->join != nullptr, false};
 }
 
@@ -179,13 +207,12 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
                     "another copy of the Rollcall library in this process has already joined the job, and a process can join only once: "
                     "link the program and all its plugins to one shared library (librollcall.so)");
     }
-    const auto [starter, told] = look_in_environment();
-    if (told != Told::many) {
-        if (const char* const variable = place_without_directory()) {
-            throw Error(ErrorCode::bootstrap, fmt::format("{0} is set, but {1} is not: set {1} to a directory that all ranks see, or unset "
-                                                          "{0} to run alone",
-                                                          variable, kDirectoryVariable));
-        }
+    const Found found = look_in_environment();
+    const auto [starter, told] = found;
+    if (lacks_directory(found)) {
+        throw Error(ErrorCode::bootstrap, fmt::format("{0} is set, but {1} is not: set {1} to a directory that all ranks see, or unset "
+                                                      "{0} to run alone",
+                                                      place_without_directory(), kDirectoryVariable));
     }
     if (told == Told::nothing) return std::make_unique<Alone>();
     std::unique_ptr<Bootstrap> bootstrap;

@@ -17,6 +17,7 @@
 
 #include "bootstrap/notice_queue.hpp"
 #include "bootstrap/passing.hpp"
+#include "bootstrap/starters/around.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
@@ -155,11 +156,12 @@ void Node::start(Rank& rank, bool direct_input) {
     }
     welcome(rank, control.first, notices.second);
 
-    const auto own = with_environment(
+    auto own = with_environment(
         preparation_.environments[application],
         {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()),
          fmt::format("{}={}", bootstrap::kJobVariable, order_.job), fmt::format("{}={}", bootstrap::kRankVariable, rank.number()),
          fmt::format("{}={}", bootstrap::kSizeVariable, order_.size)});
+    if (order_.size == 1) own.push_back(fmt::format("{}={}", bootstrap::kAroundVariable, bootstrap::what_is_around(own)));
     Spawn what;
     what.path = preparation_.programs[application].c_str();
     what.argv = &order_.applications[application].argv;

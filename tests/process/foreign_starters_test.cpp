@@ -82,6 +82,13 @@ TEST_P(ForeignStarters, AnAbortIsToldToAllWithItsReason) {
     }
 }
 
+TEST_P(ForeignStarters, MakeWholeJobsInTheScriptOfARunOfOneProcess) {
+    JobOptions options = by_it(2);
+    const char* const run[] = {ROLLCALL_TEST_COMMAND, "run", "-n", "1"};
+    options.starter.insert(options.starter.begin() + 2, std::begin(run), std::end(run));
+    expect_success(2, {fmt::format("is_whole:2:{}", GetParam().started)}, options);
+}
+
 class ByTheirOwnMeans : public ForeignStarters {};
 // The root of a unique id is in the process that made the id.
 INSTANTIATE_TEST_SUITE_P(Of, ByTheirOwnMeans, testing::Values(kKinds[0], kKinds[2], kKinds[4]),

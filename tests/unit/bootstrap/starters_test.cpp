@@ -14,6 +14,7 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/frames.hpp"
+#include "bootstrap/starters/around.hpp"
 #include "bootstrap/starters/directory.hpp"
 #include "foundation/descriptor.hpp"
 
@@ -24,6 +25,8 @@ using Environment = std::map<std::string, std::string>;
 
 const std::vector<const char*>& starter_variables() {
     static const std::vector<const char*> all = {kDescriptorVariable,
+                                                 kSizeVariable,
+                                                 kAroundVariable,
                                                  "SLURM_PROCID",
                                                  "SLURM_STEP_ID",
                                                  "SLURM_NTASKS",
@@ -164,6 +167,41 @@ TEST_F(Starters, OneTaskIsAlone) {
     }
 }
 
+/// What a `rollcall run` of one process gives its process, in this environment.
+Environment in_run_of_one(const Environment& around) {
+    std::vector<std::string> assignments;
+    for (const auto& [variable, value] : around) assignments.push_back(variable + "=" + value);
+    return join(around, {{kDescriptorVariable, "5"}, {kSizeVariable, "1"}, {kAroundVariable, what_is_around(assignments)}});
+}
+
+TEST_F(Starters, InTheScriptOfARunOfOneProcessWin) {
+    const Environment hydra = {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "2"}};
+    const Environment directory = {{kDirectoryVariable, "/shared"}, {kDirectoryRankVariable, "0"}, {kDirectorySizeVariable, "2"}};
+    const Environment other_rank = join(directory, {{kDirectoryRankVariable, "1"}});
+    const Environment place = {{kDirectoryRankVariable, "0"}};
+    const std::vector<std::pair<Environment, std::string>> cases = {
+        {in_run_of_one({}), "rollcall run"},
+        {in_run_of_one(directory), "rollcall run"},
+        {in_run_of_one(place), "rollcall run"},
+        {in_run_of_one(join(kTask, hydra)), "rollcall run"},
+        {in_run_of_one(join(kTask, kTorchrun)), "rollcall run"},
+        {join(in_run_of_one({}), directory), "a rendezvous directory"},
+        {join(in_run_of_one(directory), other_rank), "a rendezvous directory"},
+        {join(in_run_of_one(kTask), kTorchrun), "a launcher like torchrun"},
+        {join(in_run_of_one(kTorchrun), hydra), "a launcher that speaks PMI-1"},
+        {join(in_run_of_one({}), kMpirun), "Open MPI's mpirun"},
+        {join(in_run_of_one(kTask), join(kTask, {{"SLURM_STEP_ID", "1"}})), "srun (Slurm)"},
+        {join(in_run_of_one({}), {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), "alone"},
+    };
+    for (const auto& [environment, starter] : cases) {
+        set(environment);
+        EXPECT_EQ(evident_starter().starter, starter);
+    }
+    // A run of several processes starts ranks.
+    set(join(join(in_run_of_one({}), {{kSizeVariable, "2"}}), join(directory, hydra)));
+    EXPECT_EQ(evident_starter().starter, "rollcall run");
+}
+
 TEST_F(Starters, APlaceWithoutItsDirectoryIsRefused) {
     const Environment place = {{"ROLLCALL_RANK", "0"}, {"ROLLCALL_SIZE", "2"}};
     const std::vector<Environment> cases = {
@@ -175,6 +213,7 @@ TEST_F(Starters, APlaceWithoutItsDirectoryIsRefused) {
         join(place, {{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}),
         join(place, {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}),
         join(place, join(kTorchrun, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})),
+        join(in_run_of_one({}), place),
     };
     for (const Environment& environment : cases) {
         set(environment);

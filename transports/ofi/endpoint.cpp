@@ -13,6 +13,7 @@
 #include <rdma/fi_rma.h>
 #include <rollcall/error.hpp>
 
+#include "transports/ofi/kept_signals.hpp"
 #include "transports/ofi/providers.hpp"
 
 namespace rollcall::transport::ofi {
@@ -47,6 +48,8 @@ void tell_to_send_at_once() {
 
 Endpoint::Endpoint(Info info, std::span<Slot> slots) : info_(std::move(info)), slots_(slots) {
     try {
+        // The provider shm installs handlers when the first endpoint is made.
+        const KeptSignals signals(KeptSignals::Which::set);
         open();
     } catch (...) {
         close();

@@ -1,7 +1,5 @@
 #include "transports/ofi/library.hpp"
 
-#include <array>
-#include <csignal>
 #include <cstddef>
 #include <cstdlib>
 #include <string>
@@ -10,33 +8,13 @@
 #include <fmt/format.h>
 #include <rollcall/error.hpp>
 
+#include "transports/ofi/kept_signals.hpp"
+
 namespace rollcall::transport::ofi {
 namespace {
 
 constexpr const char* kFile = "libfabric.so.1";
 constexpr std::uint32_t kOldest = FI_VERSION(1, 17);
-
-/// Restores the signal handlers of the program when it is destroyed.
-class KeptSignals {
-  public:
-    KeptSignals() {
-        for (std::size_t i = 0; i < actions_.size(); ++i) known_[i] = ::sigaction(static_cast<int>(i) + 1, nullptr, &actions_[i]) == 0;
-    }
-    ~KeptSignals() {
-        for (std::size_t i = 0; i < actions_.size(); ++i) {
-            struct sigaction now {};
-            const int signal = static_cast<int>(i) + 1;
-            if (known_[i] && ::sigaction(signal, nullptr, &now) == 0 && now.sa_sigaction != actions_[i].sa_sigaction)
-                ::sigaction(signal, &actions_[i], nullptr);
-        }
-    }
-    KeptSignals(const KeptSignals&) = delete;
-    KeptSignals& operator=(const KeptSignals&) = delete;
-
-  private:
-    std::array<struct sigaction, NSIG - 1> actions_{};
-    std::array<bool, NSIG - 1> known_{};
-};
 
 /// Sets a variable of the environment while this lives, unless the user has set it. Some settings of libfabric can be given in no other
 /// way.
@@ -64,7 +42,7 @@ class Variable {
 }
 
 Library load() {
-    const KeptSignals signals;
+    const KeptSignals signals(KeptSignals::Which::all);
     void* const handle = ::dlopen(kFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!handle) fail(fmt::format("libfabric cannot be loaded: {}", ::dlerror()));
     Library found{};

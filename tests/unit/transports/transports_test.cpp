@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -184,6 +185,29 @@ TEST(OfiTransport, SaysHowMuchSharedMemoryItsRanksNeed) {
     options.local_size = 1;
     options.local_rank = 0;
     EXPECT_NO_THROW(check(40 * kMebibyte, kMebibyte));
+}
+
+// The provider shm installs handlers when an endpoint is made.
+TEST(OfiTransport, LeavesTheHandlersOfTheProgram) {
+    constexpr int kCaught[] = {SIGBUS, SIGSEGV, SIGTERM};
+    struct sigaction mine {
+    }, before[NSIG];
+    void (*const handler)(int) = [](int) {};
+    mine.sa_handler = handler;
+    for (const int signal : kCaught) ASSERT_EQ(::sigaction(signal, &mine, &before[signal]), 0);
+    mine.sa_handler = SIG_IGN;
+    ASSERT_EQ(::sigaction(SIGINT, &mine, &before[SIGINT]), 0);
+    TransportOptions options;
+    options.size = options.local_size = 2;
+    options.ofi_provider = "shm";
+    { const auto transport = make_transport("ofi", options); }
+    struct sigaction now {};
+    ASSERT_EQ(::sigaction(SIGINT, &before[SIGINT], &now), 0);
+    EXPECT_TRUE(now.sa_handler == SIG_IGN);
+    for (const int signal : kCaught) {
+        ASSERT_EQ(::sigaction(signal, &before[signal], &now), 0);
+        EXPECT_TRUE(now.sa_handler == handler) << signal;
+    }
 }
 
 TEST(OfiTransport, AsksForALargerLimitOfFileSizes) {

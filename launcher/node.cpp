@@ -43,7 +43,7 @@ constexpr int kKeptDescriptors = 8;
 
 [[noreturn]] void cannot(const std::string& what) {
     const char* const advice = errno == EMFILE
-                                   ? "; raise the limit of open files (ulimit -n): the launcher takes 26, and five for each rank"
+                                   ? "; raise the limit of open files (ulimit -n): the launcher takes 26, and four for each rank"
                                    : process_limit_advice(errno);
     throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot {}: {}{}", what, error_text(errno), advice));
 }

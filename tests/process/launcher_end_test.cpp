@@ -249,7 +249,7 @@ TEST(Launcher, RanksThatCannotBeStartedEndTheJob) {
     EXPECT_EQ(result.code, 1);
     EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
     EXPECT_TRUE(has(result.error, "could not be started"));
-    EXPECT_TRUE(has(result.error, "ulimit -n"));
+    EXPECT_TRUE(has(result.error, "(ulimit -n): the launcher takes 26, and four for each rank")) << result.error;
     EXPECT_TRUE(job.left().empty());
 }
 

@@ -73,10 +73,9 @@ const AlgorithmEntry& find_algorithm(const OperationRow& row, std::string_view n
     const auto entry =
         std::find_if(row.algorithms.begin(), row.algorithms.end(), [&](const AlgorithmEntry& one) { return one.is_called(name); });
     if (entry != row.algorithms.end() && has.contains(entry->needs)) return *entry;
-    const std::string allowed = fmt::format("allowed: {}", fmt::join(algorithm_names(row, has), ", "));
+    const std::string allowed = fmt::format("allowed: auto, {}", fmt::join(algorithm_names(row, has), ", "));
     if (entry == row.algorithms.end())
-        throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; allowed: auto, {}", runtime::name(row.kind), name,
-                                                             fmt::join(algorithm_names(row, has), ", ")));
+        throw Error(ErrorCode::invalid_argument, fmt::format("unknown {} algorithm '{}'; {}", runtime::name(row.kind), name, allowed));
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} algorithm '{}' {}; {}", runtime::name(row.kind), name, need_in_words(entry->needs.without(has)), allowed));
 }

@@ -238,7 +238,7 @@ TEST(EveryReduction, WhatCannotKeepTheRankOrderIsRefused) {
                 found.push_back(entry->name);
                 EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
                 EXPECT_EQ(std::string(error.what()),
-                          fmt::format("{} algorithm '{}' needs an operation that commutes; allowed: {}", name(operation), entry->name,
+                          fmt::format("{} algorithm '{}' needs an operation that commutes; allowed: auto, {}", name(operation), entry->name,
                                       fmt::join(collectives::algorithm_names(operation, has), ", ")));
             }
         }

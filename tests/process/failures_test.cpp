@@ -40,7 +40,7 @@ TEST(BadInput, WrongSettingsAreRefused) {
     for (const auto& [setting, part] :
          std::vector<std::pair<std::string, std::string>>{{"ROLLCALL_BROADCAST=quick", "scatter_allgather"},
                                                           {"ROLLCALL_BARRIER=binomial", "ROLLCALL_BARRIER: unknown barrier algorithm"},
-                                                          {"ROLLCALL_BROADCAST=near_optimal", "simulat"},
+                                                          {"ROLLCALL_BROADCAST=near_optimal", "(rollcall simulate); allowed: auto, "},
                                                           {"ROLLCALL_BROADCASTS=linear", "did you mean ROLLCALL_BROADCAST?"},
                                                           {"ROLLCALL_LANDING_BYTES=much", "64Ki"},
                                                           {"ROLLCALL_PROGRESS=mine", "thread, host"},

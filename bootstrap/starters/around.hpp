@@ -37,11 +37,11 @@ inline constexpr std::string_view kVariablesOfStarters[] = {kDirectoryVariable,
                                                             "SLURM_STEP_ID"};
 
 /// A variable as it is in the text.
-inline std::string one_around(std::string_view assignment) { return fmt::format("{}\n", assignment); }
+inline std::string one_around(std::string_view assignment) { return fmt::format("{};", assignment); }
 
-/// Returns the text for an environment ("NAME=VALUE"). It begins with a line end, and each variable ends with one.
+/// Returns the text for an environment ("NAME=VALUE"). It begins with a semicolon, and each variable ends with one.
 inline std::string what_is_around(std::span<const std::string> environment) {
-    std::string text = "\n";
+    std::string text = ";";
     for (const std::string& assignment : environment)
         for (const std::string_view variable : kVariablesOfStarters)
             if (assignment.starts_with(variable) && assignment.substr(variable.size()).starts_with('=')) text += one_around(assignment);
@@ -50,7 +50,7 @@ inline std::string what_is_around(std::span<const std::string> environment) {
 
 /// Whether the text has this variable with this value.
 inline bool was_around(std::string_view text, std::string_view variable, std::string_view value) {
-    return text.find("\n" + one_around(fmt::format("{}={}", variable, value))) != std::string_view::npos;
+    return text.find(";" + one_around(fmt::format("{}={}", variable, value))) != std::string_view::npos;
 }
 
 }  // namespace rollcall::bootstrap

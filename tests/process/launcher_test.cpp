@@ -137,8 +137,8 @@ TEST(Launcher, SetsTheEnvironmentAndNothingSecret) {
     for (const auto& line : lines_of(run({"-n", "1", "env"}).out)) {
         if (line.starts_with("ROLLCALL_BOOTSTRAP")) names.insert(line.substr(0, line.find('=')));
     }
-    EXPECT_EQ(names, (std::set<std::string>{"ROLLCALL_BOOTSTRAP_FD", "ROLLCALL_BOOTSTRAP_JOB", "ROLLCALL_BOOTSTRAP_RANK",
-                                            "ROLLCALL_BOOTSTRAP_SIZE"}));
+    EXPECT_EQ(names, (std::set<std::string>{"ROLLCALL_BOOTSTRAP_AROUND", "ROLLCALL_BOOTSTRAP_FD", "ROLLCALL_BOOTSTRAP_JOB",
+                                            "ROLLCALL_BOOTSTRAP_RANK", "ROLLCALL_BOOTSTRAP_SIZE"}));
 }
 
 TEST(Launcher, BindsRanksToProcessorsInTurn) {

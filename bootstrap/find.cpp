@@ -125,7 +125,8 @@ bool is_new(const char* variable) {
 }
 
 /// A starter of a single process ends the search, too: the starters around it have not started this program. A `rollcall run` of one
-/// process may have started a script. So the starters in that script come first: they have changed the environment.
+/// process may have started a script. So starters of several processes in that script come first: they have changed the environment. One of
+/// a single process does not. The program may have set its variables itself (those of torchrun, for its framework).
 Found look_in_environment() {
     const bool in_script = by_rollcall_run() == Told::one && is_set(kAroundVariable);
     Found run;
@@ -138,7 +139,8 @@ Found look_in_environment() {
         if (is_run && in_script) continue;
         if (is_run) return run;
         const auto says_more = [](const char* variable) { return variable != nullptr && is_new(variable); };
-        if (!in_script || is_new(starter.variable) || std::any_of(starter.of_place.begin(), starter.of_place.end(), says_more))
+        if (!in_script) return {&starter, told};
+        if (told == Told::many && (is_new(starter.variable) || std::any_of(starter.of_place.begin(), starter.of_place.end(), says_more)))
             return {&starter, told};
     }
     return run;

@@ -156,7 +156,7 @@ constexpr std::array kFixedSettings = {
             "how long a waiting caller polls before it sleeps; twenty times as long while no other program needs its core"},
     Setting{"ROLLCALL_YIELD", Word{&Settings::yield, kYields},
             "yield the core between empty polls; auto = when more ranks than cores share the node"},
-    Setting{"ROLLCALL_TIMEOUT", Duration{&Settings::timeout, 0}, "deadline of every blocking call; 0 = none"},
+    Setting{"ROLLCALL_TIMEOUT", Duration{&Settings::timeout, 0}, "deadline of every blocking call, but not of the start; 0 = none"},
     // The lower limit: with a shorter time, calls that are only slow would send probes.
     Setting{"ROLLCALL_MISMATCH_PROBE", Duration{&Settings::mismatch_probe, 100 * kMicrosecond},
             "a call that has waited this long asks the ranks it waits for what they have called"},

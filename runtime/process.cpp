@@ -110,7 +110,8 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     for (const auto& transport : transports_) own_addresses.push_back(transport->address());
     const Card mine = own_card(cpus, own_addresses, clock_identity(place().host) + wrong_clock.number);
     // ROLLCALL_TIMEOUT is for calls, and not for the start. How long ranks may take to come is limited by the bootstrap, or by the launcher
-    // (--launch-timeout). Both name the missing ranks. The loss of a rank ends the exchange.
+    // if
+    // --launch-timeout is given. Both name the missing ranks. The loss of a rank ends the exchange.
     const auto cards = bootstrap_->exchange(write_card(mine), {}, kForever);
     Met met = meet(mine, cards);
     const std::vector<node::TooLong> too_long = node::leave_out_too_long(met.handles);

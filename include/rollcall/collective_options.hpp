@@ -28,10 +28,11 @@ struct CollectiveOptions {
     CallRecord* record = nullptr;
     /// When the call ends on a rank that only sends (the root of a broadcast or scatter, all ranks but the root in a gather or reduce).
     /// False: it may end when its data has been copied, before the data has left. If the operation fails later, the next call on the
-    /// communicator or Job::finalize() reports it. True, and always with ROLLCALL_PROGRESS=host: the call ends when the data has left this
-    /// rank. Data has left, too, when it has been copied into the memory that the ranks of a node share. Data in a Memory is not copied in
-    /// some calls, which memory.hpp names: the other ranks read it where it is, and the call ends when they have read it. Do not rely on
-    /// that: data of up to 4 KiB is always copied, and the end of a call does not say whether another rank has the data.
+    /// communicator or Job::finalize() reports it. True, and always with ROLLCALL_PROGRESS=host (but not between two jobs): the call ends
+    /// when the data has left this rank. Data has left, too, when it has been copied into the memory that the ranks of a node share. Data
+    /// in a Memory is not copied in some calls, which memory.hpp names: the other ranks read it where it is, and the call ends when they
+    /// have read it. Do not rely on that: data of up to 4 KiB is always copied, and the end of a call does not say whether another rank has
+    /// the data.
     bool until_delivered = false;
 };
 

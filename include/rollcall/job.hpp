@@ -54,8 +54,9 @@ struct ProgressStatistics {
 class ROLLCALL_EXPORT Job {
   public:
     /// Joins the job for which this process was started. Throws Error{bootstrap, transport, invalid_setting}; Error{timeout}, which names
-    /// the missing ranks, if not all ranks have come within ROLLCALL_LAUNCH_TIMEOUT; Error{peer_failed} if a rank dies before all have
-    /// come; and Error{state} if this process has joined that job before, and has left it, or if another copy of the library has joined it.
+    /// the missing ranks, if not all ranks have come within ROLLCALL_LAUNCH_TIMEOUT (not under `rollcall run`); Error{peer_failed} if a
+    /// rank dies before all have come; and Error{state} if this process has joined that job before, and has left it, or if another copy of
+    /// the library has joined it.
     ///
     /// Several parts of a program (a library, and the program that uses it) may each have a Job. The second and later ones share the job
     /// that the process has joined, also one that was joined by an Embedding; of several jobs, the first one that has not ended. Each has a

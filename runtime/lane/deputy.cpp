@@ -115,11 +115,12 @@ void Deputy::copy_next() {
     engine.let_caller_go(caller);
 }
 
-// The caller's data is here, so the caller may leave, unless it wants to stay.
+// The caller's data is here, so the caller may leave, unless it wants to stay, or nothing would move the data without it.
 void Deputy::go_on_from_copy() {
     if (has_ended()) return engine_.deputy_ended(*this);  // it failed meanwhile
     Engine& engine = engine_;                             // this object may be gone soon
-    Operation* const leaves = caller_->stays_ ? nullptr : std::exchange(caller_, nullptr);
+    const bool stays = caller_->stays_ || !engine.options_.driven_in_background;
+    Operation* const leaves = stays ? nullptr : std::exchange(caller_, nullptr);
     expected_ = false;
     source_ = -1;
     if (operation_.engine_) {

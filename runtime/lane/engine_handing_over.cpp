@@ -74,7 +74,9 @@ bool Engine::hand_over(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
     const Block* const blocks = caller.arguments_.blocks;
     const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
-    if (!options_.driven_in_background || longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 || finalizing_) return false;
+    if (!options_.driven_in_background || longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 ||
+        finalizing_)
+        return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
     PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), *communicator.group);
     if (!part.ends_after || (part.only_publishes && publishes_at_once(caller))) return false;

@@ -131,9 +131,9 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
     on_control(message.header, message.payload);
 }
 
-// Inserts the message into the list of those that came before their turn. The list has the order of the stream. What is missing mostly comes
-// another way, so the messages come in this order, too: the place of each is looked for from the end on. `previous` of the first one is the
-// last one.
+// Inserts the message into the list of those that came before their turn. The list has the order of the stream. What is missing mostly
+// comes another way, so the messages come in this order, too: the place of each is looked for from the end on. `previous` of the first one
+// is the last one.
 void Engine::set_aside(PeerState& peer, EarlyMessage& early) {
     EarlyMessage* const first = peer.overtaking;
     if (!first) {

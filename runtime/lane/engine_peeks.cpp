@@ -7,9 +7,10 @@
 namespace rollcall::runtime {
 
 void Peek::begin(Engine& engine) { engine.peek(*this); }
+
 void Transfer::begin_if_next(Engine& its_engine, std::uint32_t its_ordinal) {
-    const EarlyMessage* const early = its_engine.early_.find(key);
-    if (early && early->ordinal == its_ordinal) return Transfer::begin(its_engine);
+    const EarlyMessage* const next_one = its_engine.early_.find(key);
+    if (next_one && next_one->ordinal == its_ordinal) return Transfer::begin(its_engine);
     engine = &its_engine;
     miss();
 }

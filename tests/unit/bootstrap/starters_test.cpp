@@ -191,7 +191,9 @@ TEST_F(Starters, InTheScriptOfARunOfOneProcessWin) {
         {join(in_run_of_one(kTorchrun), hydra), "a launcher that speaks PMI-1"},
         {join(in_run_of_one({}), kMpirun), "Open MPI's mpirun"},
         {join(in_run_of_one(kTask), join(kTask, {{"SLURM_STEP_ID", "1"}})), "srun (Slurm)"},
-        {join(in_run_of_one({}), {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), "alone"},
+        {join(in_run_of_one({}), {{"PMI_FD", open_socket()}, {"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}), "rollcall run"},
+        // A program sets these for its framework, and then makes its job.
+        {join(in_run_of_one({}), join(kTorchrun, {{"RANK", "0"}, {"WORLD_SIZE", "1"}})), "rollcall run"},
     };
     for (const auto& [environment, starter] : cases) {
         set(environment);

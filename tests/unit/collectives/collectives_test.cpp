@@ -199,16 +199,16 @@ std::string refused(std::string_view name, Conditions has) {
 TEST(Limits, AnAlgorithmIsFoundOnlyForCallsThatHaveWhatItNeeds) {
     for (const AlgorithmEntry& entry : kMadeUp) EXPECT_EQ(&find_algorithm(kMadeUpRow, entry.name, kReal), &entry);
     EXPECT_EQ(refused("equal", kUsual.without(Condition::equal_blocks)),
-              "gather algorithm 'equal' needs blocks of one size; allowed: any, ring, greedy");
+              "gather algorithm 'equal' needs blocks of one size; allowed: auto, any, ring, greedy");
     EXPECT_EQ(refused("ring", kReal.without(Condition::commutative)),
-              "gather algorithm 'ring' needs an operation that commutes; allowed: any, equal, greedy, near");
+              "gather algorithm 'ring' needs an operation that commutes; allowed: auto, any, equal, greedy, near");
     EXPECT_EQ(refused("ring", kReal.without(Condition::whole_pieces)),
-              "gather algorithm 'ring' needs elements of at most 64 KiB each; allowed: any, equal, "
+              "gather algorithm 'ring' needs elements of at most 64 KiB each; allowed: auto, any, equal, "
               "greedy, near");
-    EXPECT_EQ(
-        refused("greedy", kReal.without(Condition::any_order)),
-        "gather algorithm 'greedy' combines in the order of arrival, but this call must give the same result in any order; allowed: any, "
-        "equal, ring, near");
+    EXPECT_EQ(refused("greedy", kReal.without(Condition::any_order)),
+              "gather algorithm 'greedy' combines in the order of arrival, but this call must give the same result in any order; allowed: "
+              "auto, any, "
+              "equal, ring, near");
     EXPECT_NE(refused("near", kUsual).find("'near' needs ranks of one node that share memory"), std::string::npos);
 }
 

@@ -82,7 +82,7 @@ std::uint64_t segment_of(const Selection& selection, const Situation& situation,
 /// Why, and what was compared: "...; by the built-in costs: linear 20.3 us, binomial 39.3 us (1.93 times as long)".
 std::string reason(const Situation& situation, const Selection& selection);
 
-/// What a rank needs that leaves its data behind.
+/// What a rank needs to leave its data behind.
 struct Leaving {
     std::uint64_t room;                         ///< How many bytes may be copied.
     std::uint64_t longest = ~std::uint64_t{0};  ///< How many ROLLCALL_LANDING_LONGEST allows.

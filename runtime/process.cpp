@@ -109,8 +109,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     std::vector<std::vector<std::byte>> own_addresses;
     for (const auto& transport : transports_) own_addresses.push_back(transport->address());
     const Card mine = own_card(cpus, own_addresses, clock_identity(place().host) + wrong_clock.number);
-    // ROLLCALL_TIMEOUT is for calls, and not for the start. How long ranks may take to come is limited by the bootstrap, or by the launcher
-    // if
+    // ROLLCALL_TIMEOUT is for calls, and not for the start. The bootstrap limits how long ranks may take to come, or the launcher does, if
     // --launch-timeout is given. Both name the missing ranks. The loss of a rank ends the exchange.
     const auto cards = bootstrap_->exchange(write_card(mine), {}, kForever);
     Met met = meet(mine, cards);

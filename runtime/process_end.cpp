@@ -9,6 +9,7 @@
 #include <sched.h>
 
 #include "foundation/log.hpp"
+#include "foundation/units.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall::runtime {
@@ -35,11 +36,20 @@ void Process::finalize() {
     const auto meanwhile = [&] { lane_->progress(); };
     std::optional<Error> failure;
     std::optional<Error> untold;
+    bool is_smaller = false;  // ranks were lost, and the others have gone on without them
     lane_->as_owner([&](Engine& engine) {
         engine.expect_no_call();
         failure = engine.loss();
+        is_smaller = engine.has_gone_on();
     });
-    if (!failure && place().size > 1) {
+    if (!failure && is_smaller) {
+        try {
+            meet_those_left();
+            lane_->as_owner([](Engine& engine) { engine.expect_departures(); });
+        } catch (const Error& error) {
+            failure = error;
+        }
+    } else if (!failure && place().size > 1) {
         try {
             lane_->let_words_leave();  // that calls do not match, for example
             deliver_what_is_left();
@@ -59,7 +69,8 @@ void Process::finalize() {
             failure = error;
         }
     }
-    if (failure && place().size > 1) deliver_what_can_be();
+    // (The starter's barrier would wait for ranks that are lost, and a connection cannot be closed in good order with one end.)
+    if ((failure || is_smaller) && place().size > 1) deliver_what_can_be();
     lane_->stop_background();
     lane_->as_owner([&](Engine& engine) {
         if (const Error* found = engine.untold()) untold = *found;
@@ -91,6 +102,22 @@ void Process::finalize() {
                              ? "left the job after its finalize() had failed"
                              : fmt::format("left the job after its finalize() had failed because of rank {}", failure->failed_rank()));
     throw Error(failure->code(), fmt::format("{} failed: {}", way_out(), failure->what()), failure->failed_rank());
+}
+
+void Process::meet_those_left() {
+    lane_->let_words_leave();
+    deliver_what_is_left();
+    AgreementCall all(world_, place().rank, kAgreementAtTheEnd, {});
+    const Timeout limit = settings_.timeout ? Timeout(settings_.timeout) : kForever;
+    if (!lane_->run(all, limit))
+        lane_->abandon(all, [&] {
+            return Error(ErrorCode::timeout, fmt::format("{}: the other ranks that are left did not come within {}", name_of(place().rank),
+                                                         format_duration(static_cast<double>(limit.count()) * 1e-9)));
+        });
+    if (all.error()) throw Error(*all.error());
+    std::optional<Error> failure;
+    lane_->as_owner([&](Engine& engine) { failure = engine.loss(); });
+    if (failure) throw Error(*failure);
 }
 
 void Process::vanish() noexcept {

@@ -380,6 +380,17 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     Intercommunicator create_intercommunicator(std::span<const int> first, std::span<const int> second) const;
     /// Makes a communicator of the same ranks whose messages and collective operations are separate from those of this one. Collective.
     Communicator duplicate() const;
+    /// Makes a communicator of the ranks that are left after failures, in their present order, so that the program can go on without the
+    /// others. Collective over the ranks that are left; it returns when each of them has called it or is lost. If one of them dies
+    /// meanwhile, the new communicator may have it as a member: then its collective calls fail, and its shrink() leaves that rank out.
+    ///
+    /// After a loss the call brings the other ranks here, too. Once a rank has called it, receives of this communicator fail on ranks that
+    /// have not, with Error{peer_failed}; and a message that its receiver has not received when it calls shrink() is dropped.
+    ///
+    /// If all ranks that died were left out in this way, Job::finalize() succeeds. Throws Error{peer_failed} if the whole job has ended, or
+    /// if the others have gone on without this rank because they lost the connection to it; Error{timeout} at the deadline, after which the
+    /// rank cannot take part any more.
+    Communicator shrink(std::optional<Timeout> timeout = {}) const;
 
     struct Implementation;
 

@@ -34,6 +34,7 @@ struct CommunicatorState {
     int rank;
     const Slots slots;  ///< Those of this rank. The communicator of all ranks has none of its own.
     std::atomic<std::uint64_t> next_sequence{1};
+    std::uint64_t agreements = 0;  ///< How often the caller has come to one (Agreements). Belongs to the thread that calls operations.
 
     std::uint64_t begun = 0;        ///< Highest sequence number begun here.
     std::vector<Call> history;      ///< The calls at the last sequence numbers, as a ring. Its size is a power of two.

@@ -40,14 +40,20 @@ void Communicators::fail_past(std::uint64_t id, std::uint64_t from, const Error&
     if (error.code() != ErrorCode::mismatch || found == past_.end() || found->second.broken || from > found->second.begun) return;
     found->second.broken = std::make_unique<Error>(error);
     found->second.broken_from = from;
-    if (!untold_of_past_) untold_of_past_ = std::make_unique<Error>(error);
+    note_untold(error);
 }
 
-const Error* Communicators::untold() const {
-    const Error* found = untold_of_past_.get();
-    for_each([&](const CommunicatorState& communicator) {
-        if (!found) found = untold_of(communicator);
-    });
+void Communicators::note_untold(const Error& error) {
+    if (!untold_of_past_ || untold_of_past_->code() == ErrorCode::peer_failed) untold_of_past_ = std::make_unique<Error>(error);
+}
+
+const Error* Communicators::untold(const std::function<bool(const Error&)>& is_excused) const {
+    const Error* found = nullptr;
+    const auto look_at = [&](const Error* error) {
+        if (!found && error && !is_excused(*error)) found = error;
+    };
+    look_at(untold_of_past_.get());
+    for_each([&](const CommunicatorState& communicator) { look_at(untold_of(communicator)); });
     return found;
 }
 
@@ -64,7 +70,7 @@ void Communicators::add(CommunicatorState& communicator) {
 void Communicators::remove(CommunicatorState& communicator) {
     const std::uint64_t id = communicator.group->id;
     present_.erase(id);
-    if (const Error* const untold = untold_of(communicator); untold && !untold_of_past_) untold_of_past_ = std::make_unique<Error>(*untold);
+    if (const Error* const untold = untold_of(communicator)) note_untold(*untold);
     remember(id, {communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -39,8 +40,8 @@ class Communicators {
     /// A rank says that no operation from `from` on can succeed of a communicator that was destroyed here.
     void fail_past(std::uint64_t id, std::uint64_t from, const Error& error);
     /// A failure that no caller here was told of, also if its communicator was destroyed: calls that do not match, or data that was not
-    /// delivered after a call had handed it over. Null: there is none.
-    const Error* untold() const;
+    /// delivered after a call had handed it over. Failures that are excused do not count. Null: there is none.
+    const Error* untold(const std::function<bool(const Error&)>& is_excused) const;
 
     void add(CommunicatorState& communicator);
     void remove(CommunicatorState& communicator);
@@ -80,6 +81,7 @@ class Communicators {
     /// Ranks take turns with numbers: the ranks 0 to n-1 have the numbers 0 to n-1 in the first turn, and so on.
     std::uint64_t turn_of(std::uint64_t id) const noexcept { return id / size_; }
     void remember(std::uint64_t id, Past past);
+    void note_untold(const Error& error);
     std::uint64_t lowest_turn_expected() const noexcept { return expected_.empty() ? next_turn_ : turn_of(expected_.front()); }
 
     std::uint64_t rank_, size_;
@@ -93,8 +95,9 @@ class Communicators {
     };
     std::unordered_map<std::uint64_t, Failure> foretold_;
     std::unordered_map<std::uint64_t, Past> past_;
-    std::deque<std::uint64_t> past_order_;   ///< The oldest first.
-    std::unique_ptr<Error> untold_of_past_;  ///< The first failure of a destroyed communicator that no caller here was told of.
+    std::deque<std::uint64_t> past_order_;  ///< The oldest first.
+    /// The first failure of a destroyed communicator that no caller here was told of. A mismatch goes before the loss of a rank.
+    std::unique_ptr<Error> untold_of_past_;
 };
 
 }  // namespace rollcall::runtime

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/landing/landing.hpp"
+#include "runtime/lane/agreements.hpp"
 #include "runtime/lane/announcements.hpp"
 #include "runtime/lane/backlog.hpp"
 #include "runtime/lane/communicators.hpp"
@@ -54,8 +55,9 @@ class alignas(64) Engine final : public transport::Sink {
     /// Tells the ranks that share memory with this one whether it sleeps, so that they know when they must wake it.
     void set_sleeping(bool sleeps) noexcept;
     bool sleeps() const noexcept { return sleeps_; }
-    /// Why this job cannot end in good order: a rank died or is out of reach. Empty: the job can end in good order.
+    /// Why this job cannot end in good order: a rank is dead or out of reach, and is not excused. Empty: the job can end in good order.
     std::optional<Error> loss() const;
+    bool has_gone_on() const noexcept { return peers_.any_excused(); }  ///< The ranks that are left have agreed to go on without others.
     /// The first message that was lost after its send() had ended, in a sentence. Empty: there is none. loss() tells of it, too.
     const std::string& undelivered() const noexcept { return undelivered_; }
     /// Says how to send to a peer: its allowance, whether it accepts eager data, and whether messages to it go over TCP.
@@ -134,6 +136,7 @@ class alignas(64) Engine final : public transport::Sink {
     transport::Transport& transport() noexcept { return transport_; }
     FrameArena& arena() noexcept { return arena_; }
     Landing& landing() noexcept { return landing_; }
+    Agreements& agreements() noexcept { return agreements_; }
     int rank() const noexcept { return options_.rank; }
     /// Whether messages about failures are still on their way out of this process.
     bool has_words_under_way() const noexcept { return words_under_way_ > 0 || (announces_ && announcements_.any_round()); }
@@ -149,7 +152,7 @@ class alignas(64) Engine final : public transport::Sink {
     void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
     void expect_departures();
-    const Error* untold() const { return communicators_.untold(); }  ///< As Communicators::untold().
+    const Error* untold() const;  ///< As Communicators::untold(), but nothing that a rank has caused which is excused.
 
     // transport::Sink
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
@@ -159,6 +162,7 @@ class alignas(64) Engine final : public transport::Sink {
     void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept override;
 
   private:
+    friend class Agreements;
     friend class Announcements;
     friend class CallerNotice;
     friend class Deputy;
@@ -191,7 +195,7 @@ class alignas(64) Engine final : public transport::Sink {
     void let_go_all(EarlyMessage* forgotten);
     template <class Unwanted>
     void let_go_if(Unwanted unwanted);
-    void let_go_of(const CallKey& call);
+    void let_go_of(const CallKey& call);  ///< With sequence 0: of the communicator's point-to-point messages.
     void let_go_of_broken(const CommunicatorState& communicator);
     void let_go_of_past();  ///< Of communicators that do not exist here and never will.
     void let_go_of_all();
@@ -271,9 +275,9 @@ class alignas(64) Engine final : public transport::Sink {
     bool may_still_send(int peer, Nanoseconds now);  ///< Whether what a dead peer has sent is still on its way, as far as is known.
     void end_job();
     void fail_posted(int peer, const Error& error);
-    void show(const EarlyMessage& early);  ///< This message is now the next one of its key: ends the peeks that wait for it.
     void fail_peeks(int peer, const Error& error);
     void fail_backlog(int peer, const Error& error);
+    void show(const EarlyMessage& early);  ///< This message is now the next one of its key: ends the peeks that wait for it.
     Nanoseconds ask_around(Nanoseconds now);
     void look_for_signs_of_life(Nanoseconds now);
     static void add_awaited(const Operation& operation, std::vector<int>& peers);  ///< Adds the ranks that it waits for.
@@ -284,9 +288,6 @@ class alignas(64) Engine final : public transport::Sink {
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
     /// Fails the communicator because two calls differ. `mine` is the call of this rank or, where it is given, of world rank `whose`.
     void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
-    /// The same for calls that differ in the sizes which each of them counts for all blocks.
-    void mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source,
-                            int whose);
     /// The same for sizes of one block. In calls without a root, `with` is the rank that sends `elsewhere` bytes where this rank counts
     /// `at_root`. In calls with a root, `with` is that root, or on the root the rank whose block it is.
     void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
@@ -294,7 +295,6 @@ class alignas(64) Engine final : public transport::Sink {
     void mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
     /// The same where rank `from` sends `sent` bytes to rank `to`, which counts `counted` from it.
     void mismatch_of_exchange(Operation& operation, int from, int to, std::uint64_t counted, std::uint64_t sent);
-    void tell_sizes(Operation& operation, int with, const std::string& what);
     void mismatch_of_groups(Operation& operation, int with);
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags = 0);
@@ -356,7 +356,8 @@ class alignas(64) Engine final : public transport::Sink {
     bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
-    bool has_early_calls_ = false, gives_way_ = false, announces_ = false, owes_nudges_ = false, callers_lack_data_ = false;
+    bool has_early_calls_ = false, gives_way_ = false, announces_ = false, owes_nudges_ = false, callers_lack_data_ = false,
+         agrees_ = false;
     bool sleeps_ = false;  ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
@@ -369,19 +370,18 @@ class alignas(64) Engine final : public transport::Sink {
     Communicators communicators_;
     Backlog backlog_;
     Announcements announcements_{*this};
+    Agreements agreements_{*this};
     std::unique_ptr<Error> ended_, ending_;  ///< Set when the whole job has ended, or will have when dead ranks have been heard out.
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     bool lands_waiting_ = false;                                      ///< land_waiting() is running.
     std::uint64_t words_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
-    Nanoseconds asked_around_ = 0;  ///< When tick() last looked at operations.
     SignsOfLife* signs_of_life_ = nullptr;
-    Nanoseconds next_look_ = 0;          ///< When to look for signs of life again.
-    std::vector<Peek*> peeks_;           ///< Peeks that have not seen a message yet.
-    std::vector<int> looked_for_;        ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
-    std::vector<Operation*> watching_;   ///< Operations that watch the board for arrivals.
-    std::vector<Operation*> listening_;  ///< Operations that watch the board for signals.
-    const std::byte* board_ = nullptr;   ///< The board that they watch.
+    Nanoseconds asked_around_ = 0, next_look_ = 0;  ///< When tick() last looked at operations, and when it looks for signs of life again.
+    std::vector<Peek*> peeks_;                      ///< Peeks that have not seen a message yet.
+    std::vector<int> looked_for_;                   ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
+    std::vector<Operation*> watching_, listening_;  ///< Operations that watch the board: for arrivals, and for signals.
+    const std::byte* board_ = nullptr;              ///< The board that they watch.
     node::NodeMemory* node_ = nullptr;
     node::Inbox* mail_ = nullptr;         ///< Short messages of other ranks of the node; null: they come over the transport.
     std::vector<Operation*> node_users_;  ///< Operations that watch node memory, the oldest first.

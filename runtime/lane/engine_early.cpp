@@ -60,6 +60,8 @@ void Engine::let_go_if(Unwanted unwanted) {
 }
 
 void Engine::let_go_of(const CallKey& call) {
+    if (call.sequence == 0)
+        return let_go_if([&](const EarlyMessage& early) { return early.key.communicator == call.communicator && early.key.sequence == 0; });
     EarlyMessage* forgotten = nullptr;
     early_by_call_.for_each_of(call, [&](EarlyMessage& early) {
         forget(early);

@@ -56,6 +56,10 @@ std::string Engine::examples_under_way() const {
     return operation + (operation.empty() || receive.empty() ? "" : " and ") + receive;
 }
 
+const Error* Engine::untold() const {
+    return communicators_.untold([&](const Error& error) { return peers_.is_excused(error.failed_rank()); });
+}
+
 // No operation from this sequence number on can succeed. Earlier operations can: a rank that had come to a later one has gone through with
 // them.
 void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell) {
@@ -88,6 +92,7 @@ void Engine::tick(Nanoseconds now) noexcept {
     if (waiting_head_) land_waiting();
     if (active_.size() > 0) want_tick(ask_around(now));
     if (announces_) want_tick(announcements_.tick(now));
+    if (agrees_) want_tick(agreements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);
     if (!peers_.any_suspected() && !ending_) return;
     bool hears_earlier = false;
@@ -118,6 +123,7 @@ void Engine::look_for_signs_of_life(Nanoseconds now) {
             awaited.push_back(peer);
         return is_past;
     });
+    agreements_.add_awaited(awaited);
     transport_.add_pending(awaited);
     const SignsOfLife::Look look = signs_of_life_->look(now, awaited);
     for (const SignsOfLife::Silence& silence : look.silent)
@@ -211,6 +217,7 @@ void Engine::bury(int peer, const std::string& what) {
     for (Transfer* transfer : *undecided) finish_failed(*transfer, error);
     fail_backlog(peer, error);
     transport_.disconnect(peer);
+    agreements_.lose(peer);
     run_ready();
 }
 
@@ -245,6 +252,7 @@ void Engine::end_job() {
     ended_ = std::move(ending_);
     ++look_changes_;
     fail_posted(-1, *ended_);
+    agreements_.end(*ended_);
     communicators_.for_each([&](CommunicatorState& communicator) { break_communicator(communicator, 0, *ended_, false); });
     for (int peer = 0; peer < options_.size; ++peer) {
         if (peer == options_.rank) continue;

@@ -52,6 +52,8 @@ void Engine::receive(Transfer& transfer) {
         return match(transfer, *early);
     }
     if (peers_.any_dead() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
+    if (agrees_ && !transfer.operation) [[unlikely]]
+        if (const Error* const why = agreements_.refusal(transfer.key.communicator)) return finish_failed(transfer, *why);
     posted_.insert(transfer);
     transfer.stage = Transfer::Stage::posted;
     if (transfer.operation || !peers_[transfer.peer()].has_backlog) [[likely]]
@@ -163,7 +165,7 @@ void Engine::deliver_overtaking(PeerState& peer) {
             free_early(early);
         } else if (Transfer* transfer = posted_.take(early.key)) {
             match(*transfer, early);
-        } else if (communicators_.is_past(early.key.communicator)) {
+        } else if (communicators_.is_past(early.key.communicator) || (agrees_ && agreements_.drops(early.key.communicator))) {
             let_go(early);
         } else {
             early_.insert(early);
@@ -180,6 +182,8 @@ void Engine::deliver(const Incoming& message) {
     CommunicatorState* communicator = communicators_.find(key.communicator);
     if (!communicator && communicators_.is_past(key.communicator)) return discard(message);
     if (key.sequence == 0) {
+        if (agrees_ && agreements_.drops(key.communicator)) [[unlikely]]
+            return discard(message);
         EarlyMessage& early = keep(message);
         early_.insert(early);
         ++look_changes_;

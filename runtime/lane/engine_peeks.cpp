@@ -32,6 +32,7 @@ void Engine::peek(Peek& peek) {
             const Error error = dead(peer);
             return end_peek(peek, &error);
         }
+        if (const Error* const why = agrees_ ? agreements_.refusal(peek.key.communicator) : nullptr) return end_peek(peek, why);
         // A message that waits in its sender's backlog has not been announced yet.
         if (peers_[peer].has_backlog) ask_for(peek.key);
     } catch (...) {  // There is no memory, and the caller destroys the peek.

@@ -29,6 +29,28 @@ Error do_not_match(const Group& group, std::uint64_t sequence, const std::string
                  fmt::format("the calls at sequence {} of communicator {} do not match: {}", sequence, group.name, how));
 }
 
+/// The calls differ in the sizes which each of them counts for all blocks. If this rank is still in the call, it knows what it counts (its
+/// `blocks`). Then the error names the block that the two ranks count differently.
+Error counts_do_not_match(const Group& group, std::uint64_t sequence, const Call& mine, int own, const Block* blocks, const Call& other,
+                          int source) {
+    std::string what = fmt::format("other sizes than rank {}", own);
+    for (int rank = 0; blocks && rank < group.size; ++rank)
+        if (const auto other_size = SumOfSizes(mine.bytes).in_other(SumOfSizes(other.bytes), rank, blocks[rank].size)) {
+            what = fmt::format("{} bytes for the block of rank {}, but rank {} counts {}", *other_size, rank, own, blocks[rank].size);
+            break;
+        }
+    return do_not_match(
+        group, sequence,
+        fmt::format("in {} rank {} counts {}. All ranks must give the same size for each rank's block", to_string(mine), source, what));
+}
+
+/// The root counts other sizes than the blocks have.
+Error sizes_do_not_match(const Group& group, std::uint64_t sequence, const Call& call, const std::string& what) {
+    return do_not_match(
+        group, sequence,
+        fmt::format("in {} the root counts {}. The root must give for each rank the size of that rank's block", to_string(call), what));
+}
+
 }  // namespace
 
 std::uint64_t Engine::steps() const noexcept {
@@ -101,30 +123,14 @@ void Engine::on_entered(const CollectiveHeader& header) {
     }
 }
 
-// If this rank is still in the call, it knows what it counts. Then the error names the block that the two ranks count differently.
-void Engine::mismatch_of_counts(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source,
-                                int whose) {
-    const Group& group = *communicator.group;
-    const int own = whose < 0 ? communicator.rank : group.rank_of(whose);
-    const Operation* const operation = find_active(group.id, sequence);
-    const Block* const blocks = operation ? operation->arguments_.blocks : nullptr;
-    std::string what = fmt::format("other sizes than rank {}", own);
-    for (int rank = 0; blocks && rank < group.size; ++rank)
-        if (const auto other_size = SumOfSizes(mine.bytes).in_other(SumOfSizes(other.bytes), rank, blocks[rank].size)) {
-            what = fmt::format("{} bytes for the block of rank {}, but rank {} counts {}", *other_size, rank, own, blocks[rank].size);
-            break;
-        }
-    break_communicator(communicator, sequence,
-                       do_not_match(group, sequence,
-                                    fmt::format("in {} rank {} counts {}. All ranks must give the same size for each rank's block",
-                                                to_string(mine), group.rank_of(source), what)),
-                       true);
-}
-
 void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
-    if (mine.counts_others(other)) return mismatch_of_counts(communicator, sequence, mine, other, source, whose);
     const Group& group = *communicator.group;
     int first = whose < 0 ? communicator.rank : group.rank_of(whose), second = group.rank_of(source);
+    if (mine.counts_others(other)) {
+        const Operation* const operation = find_active(group.id, sequence);
+        const Block* const blocks = operation ? operation->arguments_.blocks : nullptr;
+        return break_communicator(communicator, sequence, counts_do_not_match(group, sequence, mine, first, blocks, other, second), true);
+    }
     const Call *first_call = &mine, *second_call = &other;
     if (second < first) {
         std::swap(first, second);
@@ -150,8 +156,9 @@ void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_
     const int own = operation.communicator_.rank;
     if (operation.call_.root >= 0) {
         const int other = own == operation.call_.root ? with : own;
-        return tell_sizes(operation, with,
-                          fmt::format("{} bytes for {}, but its block has {}", at_root, member_name(group, other), elsewhere));
+        const std::string what = fmt::format("{} bytes for {}, but its block has {}", at_root, member_name(group, other), elsewhere);
+        return break_communicator(operation.communicator_, operation.sequence(),
+                                  sizes_do_not_match(group, operation.sequence(), operation.call_, what), true);
     }
     // In an allgather between two groups, each rank knows the sizes of the other group only.
     if (group.first_group > 0 && !operation.arguments_.contribution_blocks) return mismatch_of_groups(operation, with);
@@ -170,20 +177,11 @@ void Engine::mismatch_of_exchange(Operation& operation, int from, int to, std::u
 }
 
 void Engine::mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {
-    tell_sizes(
-        operation, first,
-        fmt::format(
-            "{} bytes for ranks {} to {} together, but their blocks have {}, and several of them have other sizes than the root counts",
-            at_root, first, last, elsewhere));
-}
-
-void Engine::tell_sizes(Operation& operation, int /*with*/, const std::string& what) {
-    const Group& group = *operation.communicator_.group;
+    const std::string what = fmt::format(
+        "{} bytes for ranks {} to {} together, but their blocks have {}, and several of them have other sizes than the root counts",
+        at_root, first, last, elsewhere);
     break_communicator(operation.communicator_, operation.sequence(),
-                       do_not_match(group, operation.sequence(),
-                                    fmt::format("in {} the root counts {}. The root must give for each rank the size of that rank's block",
-                                                to_string(operation.call_), what)),
-                       true);
+                       sizes_do_not_match(*operation.communicator_.group, operation.sequence(), operation.call_, what), true);
 }
 
 void Engine::mismatch_of_groups(Operation& operation, int with) {
@@ -245,6 +243,7 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
             return;
         case MessageKind::entered: return on_entered(header);
         case MessageKind::backlog: return on_backlog(header);
+        case MessageKind::agreement: return agreements_.hear(header, payload);
         case MessageKind::wanted:
         case MessageKind::unwanted: return on_wanted(header);
         case MessageKind::failed:

@@ -12,16 +12,17 @@ enum class MessageKind : std::uint8_t {
     point_to_point,
     point_to_point_compact,  ///< A point-to-point message with a CompactHeader.
     collective,
-    credit,    ///< Only gives eager allowance back.
-    nudge,     ///< Only wakes a sleeping owner, because its board was written.
-    retract,   ///< The sender of an offered message gave up: drop the offer.
-    probe,     ///< "I wait for you in this call". The receiver compares it with its own call.
-    entered,   ///< The answer to a probe, where there is one. The flags say how far the source has come in that call.
-    deferred,  ///< An early message stays at its sender, which asked to be told: there is no landing memory for it now.
-    backlog,   ///< Point-to-point messages wait at the source, or, without the flag, no longer do.
-    wanted,    ///< The source has posted a receive for a message of this communicator and tag, which may be in the backlog.
-    unwanted,  ///< The source has given up such a receive.
-    failed,    ///< An operation failed at the source. The payload is the error text; `call.root` is the rank that caused the failure.
+    credit,     ///< Only gives eager allowance back.
+    nudge,      ///< Only wakes a sleeping owner, because its board was written.
+    retract,    ///< The sender of an offered message gave up: drop the offer.
+    probe,      ///< "I wait for you in this call". The receiver compares it with its own call.
+    entered,    ///< The answer to a probe, where there is one. The flags say how far the source has come in that call.
+    deferred,   ///< An early message stays at its sender, which asked to be told: there is no landing memory for it now.
+    backlog,    ///< Point-to-point messages wait at the source, or, without the flag, no longer do.
+    wanted,     ///< The source has posted a receive for a message of this communicator and tag, which may be in the backlog.
+    unwanted,   ///< The source has given up such a receive.
+    failed,     ///< An operation failed at the source. The payload is the error text; `call.root` is the rank that caused the failure.
+    agreement,  ///< Of Agreements. `code` is what the source says, `sequence` the number of the agreement. A decision is in the payload.
 };
 
 /// Whether a point-to-point message that is sent after a control message of this kind must not be received before it. A rank that is told
@@ -33,6 +34,7 @@ inline constexpr std::uint8_t kTellDeferred = 2;  ///< Flag: answer with `deferr
 inline constexpr std::uint8_t kHasArrived = 4;    ///< Flag of `entered`: the source's caller has arrived.
 inline constexpr std::uint8_t kHasSignalled = 8;  ///< Flag of `entered`: the source has sent its signals in this call.
 inline constexpr std::uint8_t kTellsAll = 4;      ///< Flag of `failed`: the source tells all ranks of the communicator (Announcements).
+inline constexpr std::uint8_t kHasLost = 4;       ///< Flag of `agreement`: the source has lost a member.
 inline constexpr std::uint8_t kHasBacklog = 16;   ///< Flag of `backlog`.
 inline constexpr std::uint8_t kUncalled = 32;     ///< Flag: the source's caller has not come. It passes on what rank `ordinal` called.
 inline constexpr std::uint8_t kAwaited = 64;  ///< Flag: this message does not land. It stays at its sender until a receive waits for it.

@@ -26,6 +26,20 @@ std::uint64_t landing_budget_for(std::uint64_t landing_bytes, int size) {
     return landing_bytes - std::min(reserved, landing_bytes / kEagerShare);
 }
 
+void Peers::excuse(int peer) {
+    excused_.insert(peer);
+    if (first_gone_ != peer) return;
+    first_gone_ = -1;
+    for (const auto& [other, trouble] : troubles_)
+        if (trouble.standing != Standing::suspected && !is_excused(other) && !trouble.what.empty()) first_gone_ = other;
+}
+
+int Peers::any_trouble() const {
+    if (first_gone_ >= 0) return first_gone_;
+    const auto found = std::ranges::find_if(troubles_, [&](const auto& one) { return !is_excused(one.first); });
+    return found == troubles_.end() ? -1 : found->first;
+}
+
 bool Peers::suspect(int peer, std::string what, Nanoseconds now) {
     const auto [found, is_new] = troubles_.try_emplace(peer);
     if (!is_new) return false;
@@ -47,7 +61,7 @@ void Peers::hear_out(int peer, std::string what, Nanoseconds now, Nanoseconds un
     trouble.heard_until = until;
     trouble.number = ++deaths_;
     ++dead_;
-    if (first_gone_ < 0) first_gone_ = peer;
+    if (first_gone_ < 0 && !is_excused(peer)) first_gone_ = peer;
 }
 
 void Peers::stop_waiting(int peer, Transfer& transfer) { std::erase(troubles_.at(peer).undecided, &transfer); }
@@ -59,7 +73,7 @@ std::optional<std::vector<Transfer*>> Peers::bury(int peer, std::string what) {
     trouble.standing = Standing::gone;
     trouble.what = std::move(what);
     ++gone_;
-    if (first_gone_ < 0 && !trouble.what.empty()) first_gone_ = peer;
+    if (first_gone_ < 0 && !trouble.what.empty() && !is_excused(peer)) first_gone_ = peer;
     return std::exchange(trouble.undecided, {});
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "foundation/clock.hpp"
@@ -101,6 +102,12 @@ class Peers {
     /// already.
     std::optional<std::vector<Transfer*>> bury(int peer, std::string what);
 
+    /// The other ranks have agreed to go on without the peer, which is lost. (This rank may not know it yet.) The job can end in good order
+    /// nevertheless, and later failures are not put down to it.
+    void excuse(int peer);
+    bool any_excused() const noexcept { return !excused_.empty(); }
+    bool is_excused(int peer) const { return excused_.contains(peer); }
+
     bool any_suspected() const noexcept { return troubles_.size() > gone_; }  ///< Or dead.
     /// suspected_for() returns the peers that have been suspected for at least `grace`, and the dead ones whose time is over, the earliest
     /// first, because others may have left on account of it. For the same reason, the time of a dead peer is over only when that of each
@@ -108,10 +115,10 @@ class Peers {
     std::vector<int> suspected_for(Nanoseconds grace, Nanoseconds now) const;
     Nanoseconds next_suspicion_over(Nanoseconds grace) const;
 
-    /// The first peer that was dead or gone, or -1. Other peers may have left because of it.
+    /// The first peer that was dead or gone and is not excused, or -1. Other peers may have left because of it.
     int first_gone() const noexcept { return first_gone_; }
-    /// A peer that is gone or suspected, preferably the first that was gone; -1: there is none.
-    int any_trouble() const { return first_gone_ >= 0 || troubles_.empty() ? first_gone_ : troubles_.begin()->first; }
+    /// A peer that is gone or suspected and not excused, preferably the first that was gone; -1: there is none.
+    int any_trouble() const;
     template <class F>
     void for_each_gone(F&& visit) const {
         for (const auto& [peer, trouble] : troubles_)
@@ -137,6 +144,7 @@ class Peers {
     std::size_t dead_ = 0, gone_ = 0;
     std::uint32_t deaths_ = 0;
     std::unordered_map<int, Trouble> troubles_;
+    std::unordered_set<int> excused_;
 };
 
 /// The eager allowance of each peer, in bytes: an equal share of half of the landing budget, but at least 4 KiB and at most 256 KiB.

@@ -1,0 +1,241 @@
+#include "runtime/lane/agreements.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "runtime/lane/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+constexpr Nanoseconds kRemindEvery = 1'000'000'000;
+
+/// Members that follow one another, and have the same first slot or are all lost.
+struct Run {
+    std::int32_t first, count;
+    std::uint64_t slot;
+    std::uint64_t is_lost;
+};
+
+std::string encode(const Survivors& survivors) {
+    std::vector<Run> runs;
+    const auto add = [&](const Run& one) {
+        if (!runs.empty() && runs.back().first + runs.back().count == one.first && runs.back().slot == one.slot &&
+            runs.back().is_lost == one.is_lost)
+            ++runs.back().count;
+        else
+            runs.push_back(one);
+    };
+    for (std::size_t i = 0; i < survivors.ranks.size(); ++i) add({survivors.ranks[i], 1, survivors.first_slots[i], 0});
+    for (const int member : survivors.lost) add({member, 1, 0, 1});
+    std::string text(sizeof survivors.id + runs.size() * sizeof(Run), '\0');
+    std::memcpy(text.data(), &survivors.id, sizeof survivors.id);
+    std::memcpy(text.data() + sizeof survivors.id, runs.data(), runs.size() * sizeof(Run));
+    return text;
+}
+
+/// Null: these bytes are none.
+std::shared_ptr<const Survivors> decode(transport::ConstBytes bytes, int size) {
+    auto survivors = std::make_shared<Survivors>();
+    if (!bytes.data || bytes.size < sizeof survivors->id || (bytes.size - sizeof survivors->id) % sizeof(Run) != 0) return nullptr;
+    const char* at = static_cast<const char*>(bytes.data);
+    const char* const end = at + bytes.size;
+    std::memcpy(&survivors->id, at, sizeof survivors->id);
+    for (at += sizeof survivors->id; at != end; at += sizeof(Run)) {
+        Run run;
+        std::memcpy(&run, at, sizeof run);
+        if (run.first < 0 || run.count < 1 || run.count > size - run.first) return nullptr;
+        for (int member = run.first; member < run.first + run.count; ++member) {
+            (run.is_lost ? survivors->lost : survivors->ranks).push_back(member);
+            if (!run.is_lost) survivors->first_slots.push_back(run.slot);
+        }
+    }
+    return survivors;
+}
+
+}  // namespace
+
+void AgreementCall::begin(Engine& engine) { engine.agreements().enter(*this); }
+void AgreementCall::abandon(Engine& engine, const Error& error) { engine.agreements().abandon(*this, error); }
+
+Agreements::Entry& Agreements::entry(const Key& key, const std::shared_ptr<const Group>& group, int rank) {
+    if (const auto found = all_.find(key); found != all_.end()) return found->second;
+    Entry& fresh = all_.try_emplace(key, Entry{group, Agreement(group->size, rank), nullptr, false, nullptr}).first->second;
+    Agreement::Messages none;  // its caller has not come
+    engine_.peers_.for_each_gone([&](int peer) {
+        const int member = group->rank_of(peer);
+        if (member < 0) return;
+        fresh.state.lose(member, none);
+        fresh.has_lost = true;
+    });
+    return fresh;
+}
+
+void Agreements::enter(AgreementCall& call) {
+    const Key key{call.group->id, call.number};
+    Entry& its = entry(key, call.group, call.rank);
+    its.caller = &call;
+    its.refusal.reset();
+    if (engine_.ended_) return finish(its, engine_.ended_.get());
+    engine_.watch_over_peers();
+    note_changes();
+    due_ = engine_.machine_.now() + kRemindEvery;
+    engine_.want_tick(due_);
+    Agreement::Messages messages;
+    its.state.enter(call.part, messages);
+    send(key, its, messages);
+    end_if_over(its);
+    if (its.caller && drops(key.first)) engine_.let_go_of(CallKey{key.first, 0});
+}
+
+void Agreements::abandon(AgreementCall& call, const Error& error) {
+    if (const auto found = all_.find({call.group->id, call.number}); found != all_.end() && found->second.caller == &call)
+        finish(found->second, &error);
+}
+
+void Agreements::hear(const CollectiveHeader& header, transport::ConstBytes payload) {
+    const Key key{header.base.communicator, header.sequence};
+    const auto says = static_cast<Agreement::Says>(header.base.code);
+    const bool is_question = says == Agreement::Says::asks || says == Agreement::Says::waits;
+    const CommunicatorState* const communicator = engine_.communicators_.find(key.first);
+    const bool can_come = communicator && !communicator->retired && (!engine_.finalizing_ || key.second == kAgreementAtTheEnd);
+    auto found = all_.find(key);
+    if ((found == all_.end() || !found->second.state.has_entered()) && !can_come) {
+        if (!is_question || (!communicator && !engine_.communicators_.is_past(key.first))) return;  // it is still being made here
+        CollectiveHeader answer;
+        answer.base.communicator = key.first;
+        answer.base.code = static_cast<std::uint8_t>(Agreement::Says::is_absent);
+        answer.sequence = key.second;
+        return engine_.send_control(header.base.source, MessageKind::agreement, answer);
+    }
+    Entry& its = found == all_.end() ? entry(key, communicator->group, communicator->rank) : found->second;
+    const int from = its.group->rank_of(header.base.source);
+    if (from < 0) return;
+    Agreement::Message message{.says = says, .leader = header.call.root, .part = {header.base.tag, header.call.bytes}};
+    if (says == Agreement::Says::decided) {
+        message.decision = decode(payload, its.group->size);
+        if (!message.decision) return;
+    }
+    Agreement::Messages messages;
+    its.state.hear(from, message, messages);
+    send(key, its, messages);
+    end_if_over(its);
+    if (is_question && (header.base.flags & kHasLost) && !its.state.has_entered()) call_for(key, its, from);
+}
+
+// This rank's caller may wait for a message of a rank that has come to the agreement.
+void Agreements::call_for(const Key& key, Entry& its, int member) {
+    if (its.refusal) return;
+    its.refusal = std::make_unique<Error>(ErrorCode::peer_failed,
+                                          fmt::format("{} of communicator {} has called shrink() because a rank was lost: call it, too",
+                                                      member_name(*its.group, member), its.group->name));
+    note_changes();
+    std::vector<Transfer*> waiting;
+    engine_.posted_.for_each([&](Transfer& transfer) {
+        if (transfer.key.communicator == key.first && !transfer.operation) waiting.push_back(&transfer);
+    });
+    for (Transfer* const transfer : waiting) {
+        engine_.posted_.remove(*transfer);
+        engine_.finish_failed(*transfer, *its.refusal);
+    }
+    for (std::size_t i = engine_.peeks_.size(); i-- > 0;)
+        if (engine_.peeks_[i]->key.communicator == key.first) engine_.end_peek(*engine_.peeks_[i], its.refusal.get());
+    ++engine_.look_changes_;
+}
+
+void Agreements::lose(int peer) {
+    for (auto& [key, its] : all_) {
+        const int member = its.group->rank_of(peer);
+        if (member < 0) continue;
+        its.has_lost = true;
+        Agreement::Messages messages;
+        its.state.lose(member, messages);
+        send(key, its, messages);
+        end_if_over(its);
+    }
+    note_changes();
+}
+
+void Agreements::end(const Error& error) {
+    for (auto& [key, its] : all_)
+        if (its.caller) finish(its, &error);
+}
+
+void Agreements::send(const Key& key, const Entry& its, const Agreement::Messages& messages) {
+    for (const Agreement::Message& message : messages) {
+        CollectiveHeader header;
+        header.base.communicator = key.first;
+        header.base.code = static_cast<std::uint8_t>(message.says);
+        if (its.has_lost) header.base.flags |= kHasLost;
+        header.base.tag = message.part.number;
+        header.sequence = key.second;
+        header.call.root = message.leader;
+        header.call.bytes = message.part.first_slot;
+        engine_.send_control(its.group->world_rank(message.to), MessageKind::agreement, header,
+                             message.decision ? encode(*message.decision) : std::string());
+    }
+}
+
+void Agreements::end_if_over(Entry& its) {
+    if (!its.caller) return;
+    if (its.state.is_left_out()) {
+        const Error error(ErrorCode::peer_failed,
+                          fmt::format("the other ranks of communicator {} have gone on without {}, because they had lost it",
+                                      its.group->name, engine_.name_of(engine_.options_.rank)));
+        return finish(its, &error);
+    }
+    if (!its.state.decision()) return;
+    its.caller->decision = its.state.decision();
+    // At the end of the job a rank that is missing is a failure.
+    if (its.caller->number != kAgreementAtTheEnd)
+        for (const int member : its.caller->decision->lost) engine_.peers_.excuse(its.group->world_rank(member));
+    finish(its, nullptr);
+}
+
+void Agreements::finish(Entry& its, const Error* error) {
+    AgreementCall& call = *std::exchange(its.caller, nullptr);
+    note_changes();
+    if (error) call.set_error(*error);
+    ++engine_.finished_;
+    call.set_done();  // the caller may destroy it from here on
+}
+
+Nanoseconds Agreements::tick(Nanoseconds now) {
+    const bool is_due = now >= due_;
+    if (is_due) due_ = kNever;
+    for (auto& [key, its] : all_) {
+        if (!its.caller || !is_due) continue;
+        Agreement::Messages messages;
+        its.state.remind(messages);
+        send(key, its, messages);
+        due_ = now + kRemindEvery;
+    }
+    return due_;
+}
+
+void Agreements::add_awaited(std::vector<int>& peers) const {
+    for (const auto& [key, its] : all_)
+        for (const int member : its.caller ? its.state.awaited() : std::vector<int>()) peers.push_back(its.group->world_rank(member));
+}
+
+bool Agreements::drops(std::uint64_t communicator) const {
+    return std::ranges::any_of(all_, [&](const auto& each) {
+        return each.first.first == communicator && each.first.second != kAgreementAtTheEnd && each.second.caller && each.second.has_lost;
+    });
+}
+
+const Error* Agreements::refusal(std::uint64_t communicator) const {
+    for (const auto& [key, its] : all_)
+        if (key.first == communicator && its.refusal) return its.refusal.get();
+    return nullptr;
+}
+
+void Agreements::note_changes() {
+    engine_.agrees_ = std::ranges::any_of(all_, [](const auto& each) { return each.second.caller || each.second.refusal; });
+}
+
+}  // namespace rollcall::runtime

@@ -1,0 +1,45 @@
+/// \file
+/// Ranks die, and the others go on without them: Communicator::shrink(), and the end of such a job in good order.
+#include <csignal>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "tests/process/harness.hpp"
+
+namespace rollcall::test {
+namespace {
+
+const Words kLetLive = {"--grace", "60s"};
+
+/// Ranks die by a signal, and all others end well.
+void expect_to_go_on(int ranks, const std::string& scenario, int deaths, const Words& environment = {}) {
+    const Ended ended = run_ranks(ranks, {scenario}, {.environment = environment, .launcher = kLetLive});
+    EXPECT_EQ(ended.code, 128 + SIGKILL) << scenario << " of " << ranks << "\n" << ended.out << ended.error;
+    EXPECT_EQ(lines_with(ended.out, " done").size(), static_cast<std::size_t>(ranks - deaths)) << scenario << " of " << ranks << "\n"
+                                                                                               << ended.out << ended.error;
+}
+
+TEST(Shrinking, GoesOnAfterDeathsAtAnyTime) {
+    std::mt19937_64 random(seed());
+    for (int job = 0; job < (kSlower > 1 ? 3 : 8); ++job) {
+        const int ranks = 2 + static_cast<int>(random() % 5), deaths = 1 + static_cast<int>(random() % static_cast<unsigned>(ranks - 1));
+        const Words environment[] = {{}, {"ROLLCALL_NODE_MEMORY=no"}, {"ROLLCALL_PROGRESS=host"}, {"ROLLCALL_NODE_RANKS=2"}};
+        expect_to_go_on(ranks, fmt::format("going_on:{}:{}", random() % 1'000'000'000, deaths), deaths, environment[random() % 4]);
+    }
+}
+
+TEST(Shrinking, IsADuplicateWithoutAFailure) {
+    for (const int ranks : {1, 2, 5}) expect_success(ranks, {"shrink_without_a_failure"});
+}
+
+TEST(Shrinking, BringsRanksThatWaitForOthers) { expect_to_go_on(4, "brought_to_shrink", 1); }
+
+TEST(Shrinking, DoesWithoutRanksThatHaveNoPart) {
+    for (const int absent : {0, 2}) expect_success(3, {fmt::format("shrink_without_all:{}", absent)});
+}
+
+TEST(Shrinking, TheEndFailsWhereADeathWasNotAgreedOn) { expect_to_go_on(4, "end_of_a_smaller_job", 1); }
+
+}  // namespace
+}  // namespace rollcall::test

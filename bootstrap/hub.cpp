@@ -312,6 +312,7 @@ void Hub::settle(std::uint64_t sequence, Deliveries& out) {
     Round& round = rounds_.at(sequence);
     if (round.covered < covers_ || round.disagreed) return;
     if (root_) {
+        met_ = true;
         conclude(sequence,
                  round.kind == Kind::barrier ? shared(FrameWriter(FrameType::released).u64(sequence).finish()) : gathered(sequence, round),
                  out);

@@ -87,6 +87,8 @@ class Hub {
     Deliveries end(std::string sentence);
 
     bool is_lost(int rank) const { return lost_.contains(rank); }
+    /// Whether all ranks have met in a call, so that the job has started. Only the root knows.
+    bool has_met() const { return met_; }
 
     static Blob encode_loss(const Loss& loss, std::uint64_t last);
     /// Returns the last call in which the lost ranks took part.
@@ -120,6 +122,7 @@ class Hub {
 
     int size_;
     bool root_;
+    bool met_ = false;
     int covers_ = 0;                         // ranks at and below this hub
     std::map<int, std::uint64_t> last_;      // of this node's ranks: their last call
     std::size_t own_left_ = 0;               // of this node's ranks: how many are not lost

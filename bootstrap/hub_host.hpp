@@ -41,6 +41,7 @@ class HubHost {
     void lose_below(int hub, std::string host, std::string how) { deliver(hub_.lose_below(hub, std::move(host), std::move(how))); }
     void end(std::string sentence) { deliver(hub_.end(std::move(sentence))); }
     bool is_lost(int rank) const { return hub_.is_lost(rank); }
+    bool has_met() const { return hub_.has_met(); }
     /// A rank of this host will make no more calls.
     void lose(int rank, std::string how) { deliver(hub_.lose(rank, host_, std::move(how), true)); }
 

@@ -19,6 +19,7 @@
 #include "foundation/units.hpp"
 #include "launcher/allocation.hpp"
 #include "launcher/launch.hpp"
+#include "launcher/run_help.hpp"
 #include "launcher/spellings.hpp"
 #include "support/usage.hpp"
 
@@ -57,6 +58,7 @@ struct RunWords {
     bool dry_run = false;
     std::string timeout;
     bool stack_traces = false;
+    std::string max_failures;
     std::string grace;
     std::string silence;
     std::string launch_timeout;
@@ -139,11 +141,14 @@ Application application(const usage::Command& command, const ProgramWords& words
     return result;
 }
 
-std::optional<int> parse_number(const char* option, const std::string& text, int least) {
+/// `word`, if there is one, stands for `meaning`.
+std::optional<int> parse_number(const char* option, const std::string& text, int least, const char* word = "", int meaning = 0) {
     if (text.empty()) return std::nullopt;
+    if (text == word) return meaning;
     const auto number = number_of_text<int>(text);
     if (!number || *number < least || *number > kMostRanks) {
-        refuse(fmt::format("{} takes a number from {} to {}, not '{}'", option, least, kMostRanks, text));
+        refuse(fmt::format("{} takes a number from {} to {},{}{}{} not '{}'", option, least, kMostRanks, *word ? " or " : "", word,
+                           *word ? "," : "", text));
     }
     return number;
 }
@@ -238,20 +243,14 @@ LaunchOptions options_from(const usage::Command& command, const RunWords& words)
     options.display_map = words.display_map;
     options.command = words.command;
     options.directory = words.directory;
-    if (words.fanout == "flat") {
-        options.fanout = 0;
-    } else if (!words.fanout.empty()) {
-        const auto fanout = number_of_text<int>(words.fanout);
-        if (!fanout || *fanout < 1 || *fanout > kMostRanks)
-            refuse(fmt::format("--fanout takes a number from 1 to {}, or flat, not '{}'", kMostRanks, words.fanout));
-        options.fanout = *fanout;
-    }
+    options.fanout = parse_number("--fanout", words.fanout, 1, "flat", 0).value_or(kDefaultFanout);
     options.input = parse_input(words.input);
     options.output_directory = words.output_directory;
     if (!words.timeout.empty()) options.timeout = parse_time("--timeout", words.timeout, false);
     options.stack_traces = words.stack_traces;
     if (options.stack_traces && words.timeout.empty())
         refuse("--stack-traces needs --timeout: the stacks are written when that time is over");
+    options.max_failures = parse_number("--max-failures", words.max_failures, 0, "all", kAllMayFail).value_or(0);
     if (!words.grace.empty()) options.grace = parse_time("--grace", words.grace, true);
     if (!words.silence.empty()) options.silence = parse_time("--silence", words.silence, false);
     if (!words.launch_timeout.empty()) {
@@ -262,50 +261,6 @@ LaunchOptions options_from(const usage::Command& command, const RunWords& words)
     options.timestamp_output = words.timestamp_output;
     return options;
 }
-
-constexpr const char* kFooter = R"(
-rollcall run -n N [options] program [arguments] [: -n M program2 [arguments]]...
-
-Examples:
-  rollcall run -n 8 ./solver input.dat             8 processes on this host
-  rollcall run -n 1 ./server : -n 4 ./client -v    one job of two programs, ranks 0 and 1 to 4
-  rollcall run --hosts a:4,b:4 ./solver            8 processes on two hosts, started by ssh
-  rollcall run -n 2 --env LEVEL=3 --tag-output sh -c 'echo $LEVEL'
-                                                   a variable for both, and the rank at the start of each line
-  rollcall run -n 4 --timeout 30s --bind-to core -- ./solver
-                                                   a core for each process, and no more than 30 seconds
-  rollcall run --hostfile hosts -n 6 --map-by node --display-map ./solver
-                                                   6 processes, in turn on the hosts of the file
-  rollcall run --hosts 'pod[0-3]' --agent 'kubectl exec -i {host} --' --command /opt/rollcall/bin/rollcall ./solver
-                                                   agents started by another command than ssh
-
-Options stand before the program. What follows the program belongs to it, up to a lone `:`. Variables that --env sets before
-the first program are for all programs; after a `:` they are for that program.
-
-In an allocation of Slurm, PBS, LSF or Grid Engine, the job runs on the hosts of the allocation, unless --hosts or --hostfile
-names others; `--hosts localhost:4` runs 4 processes here. Where all
-hosts are of an allocation of Slurm, agents are started by srun, elsewhere by ssh; --agent decides otherwise.
-
-Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
-many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each
-host by ssh without a password, or by the command of --agent, in which {host} stands for the host. That command must not ask
-for anything either (`ssh -oBatchMode=yes -p 2222`). The launcher and its agents talk only through its pipes, and open no
-port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
-LD_LIBRARY_PATH are passed to other hosts; --env passes others.
-
-Standard input goes to rank 0; the others read nothing. Output comes line by line. Another rank may continue a line only if
-its rank pauses in it, takes more than 1 s for it, or ends a piece of it by a carriage return. Every process gets
-ROLLCALL_BOOTSTRAP_RANK and ROLLCALL_BOOTSTRAP_SIZE in its environment.
-
-The first process that fails ends the job. The other processes are told, and may report for the time of --grace. Then they
-are asked to end (SIGTERM), and after the same time they are killed. When the command returns, no process of the job is left,
-and no shared-memory file of a job that failed. This holds even if the command or its guard process is killed.
-docs/launching.md has the exceptions.
-
-Exit code: 0, or that of the first process that failed (128 + n if signal n killed it); 124 after --timeout or
---launch-timeout; 125 if a host was lost; 126 or 127 if a program cannot be run or is not there; 128 + n if signal n ended
-the command; 1 if the job could not begin, for example because a host cannot be reached, or if its output could not be
-written; 2 for wrong usage.)";
 
 /// A shell ends its script or loop at Ctrl-C only if the command was ended by the signal. Its `$?` is 130 in both cases.
 void end_by_interrupt() {
@@ -368,6 +323,11 @@ void add_run_command(usage::Command& root, int& exit_code) {
                           "At --timeout, write the stacks of the processes (needs gdb on their hosts)");
     run_command->add_option("--timeout", words->timeout, "End the job after this time (30s, 500ms, 2min), with code 124")->type_name("T");
     run_command
+        ->add_option("--max-failures", words->max_failures,
+                     "How many processes may fail, or be lost with their hosts, before the job is ended; the others are told, and go on")
+        ->type_name("N|all")
+        ->default_str("0");
+    run_command
         ->add_option("--grace", words->grace,
                      "How long the other processes may report after a failure, and then how long they may take to end")
         ->type_name("T")
@@ -375,7 +335,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_flag("--tag-output", words->tag_output, "Begin each line of output with [rank]");
     run_command->add_flag("--timestamp-output", words->timestamp_output, "Begin each line of output with the time of day");
     run_command->add_flag("--dry-run", words->dry_run, "Start nothing; write what would be started, and where");
-    run_command->footer(kFooter);
+    run_command->footer(kRunFooter);
     run_command->refuse_unknown([run_command](const std::string& word) { refuse_option(*run_command, word); });
     run_command->callback([run_command, words, &exit_code] {
         const LaunchOptions options = options_from(*run_command, *words);

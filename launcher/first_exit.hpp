@@ -1,5 +1,5 @@
 /// \file
-/// Which of two failures that the launcher hears of was the first one.
+/// Which of two failures that the launcher hears of was the first one, and the cause of the other.
 #pragma once
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 
 namespace rollcall::launcher {
 
-/// A rank that exited by itself, and not by a signal, while no other rank had failed as far as the launcher knew.
+/// A rank that exited by itself, and not by a signal, and so ended the job, as far as the launcher knew.
 struct FirstExit {
     int host = 0;         ///< The index of its host.
     Nanoseconds time{0};  ///< When the launcher heard of it.

@@ -29,6 +29,7 @@ Job::Job(Poller& poller, Guarded& guarded, const LaunchOptions& options, Order o
                   command(FrameWriter(FrameType::agent_taken).i32(rank).u32(error ? 1 : 0).u64(bytes).finish());
               }),
       host_of_(static_cast<std::size_t>(order_.size)),
+      failures_(options.max_failures),
       stage_until_(kNever),
       ended_at_(deadline_after(options.timeout)),
       join_until_(options.all_must_join ? deadline_after(options.launch_timeout) : kNever),
@@ -92,9 +93,7 @@ void Job::tick() {
             code_ = kExitTimeout;
             stage_ = Stage::tracing;
             stage_until_ = deadline_after(kStacksLimit);
-            for (const auto& host : order_.hosts) {
-                if (!host.ranks.empty()) untraced_.insert(host.index);
-            }
+            for (const int rank : living_) untraced_.insert(host_of_[static_cast<std::size_t>(rank)]->index);
             command(FrameWriter(FrameType::agent_stacks).finish());
         } else {
             limit_flush();
@@ -114,7 +113,7 @@ void Job::report(const Frame& frame) {
     FrameReader reader(frame.body);
     switch (frame.type) {
         case FrameType::agent_prepared: prepared(decode_prepared(frame.body)); return;
-        case FrameType::agent_joined: joined_.insert(reader.i32()); return;
+        case FrameType::agent_joined: has_joined(reader.i32()); return;
         case FrameType::agent_exited: ended(decode_exit(frame.body)); return;
         case FrameType::agent_output: {
             const int rank = reader.i32();
@@ -178,10 +177,19 @@ void Job::go() {
     if (input_) input_->start();
 }
 
+void Job::has_joined(int rank) {
+    joined_.insert(rank);
+    // Until now the programs seemed to be ordinary ones, which do not need each other.
+    if (stage_ != Stage::running || !failed_before_join_) return;
+    give_up(failures_.first_code(), fmt::format("{}; the job is ended, because {} has joined it, and it needs all ranks to start",
+                                                *std::exchange(failed_before_join_, {}), who(rank)));
+}
+
 void Job::ended(const Exit& exit) {
     if (!living_.erase(exit.rank)) return;
     if (exit.joined) joined_.insert(exit.rank);
     if (exit.code == 0) {
+        failures_.ended_well();
         if (!exit.how.empty() && early_.empty() && exit.joined) early_ = fmt::format("{} {}", who(exit.rank), exit.how);
         return;
     }
@@ -190,11 +198,15 @@ void Job::ended(const Exit& exit) {
     if (stage_ == Stage::reporting && first_exit_ && counts_as_first(exit, host, monotonic_now(), *first_exit_)) {
         first_exit_.reset();
         code_ = exit.code;
-        say(fmt::format("{} {} at about the same time; this counts as the first failure", who(exit.rank), exit.how));
+        say(fmt::format("{} {} at about the same time; this counts as the {}", who(exit.rank), exit.how,
+                        options_.max_failures == 0 ? "first failure" : "failure that has ended the job"));
         return;
     }
-    if (stage_ <= Stage::running && exit.joined && !exit.signalled) first_exit_ = {host, monotonic_now()};
-    fail(exit.code, fmt::format("{} {}", who(exit.rank), exit.how));
+    if (stage_ <= Stage::running) {
+        first_exit_.reset();
+        if (exit.joined && !exit.signalled) first_exit_ = {host, monotonic_now()};
+    }
+    fail({exit.rank}, exit.code, fmt::format("{} {}", who(exit.rank), exit.how), exit.started);
 }
 
 void Job::host_lost(const Frame& frame) {
@@ -202,31 +214,34 @@ void Job::host_lost(const Frame& frame) {
     const int code = reader.i32();
     const std::string name = reader.text();
     const std::string how = reader.text();
-    bool any = false, heard_all = true;
+    bool any = false;
+    std::vector<int> failed;
     for (auto count = reader.u32(); count > 0; --count) {
         const auto place = place_of_host_.find(reader.i32());
         if (place == place_of_host_.end()) continue;
         const HostOrder& host = order_.hosts[place->second];
         untraced_.erase(host.index);
         for (const auto& rank : host.ranks) {
-            any = living_.erase(rank.rank) > 0 || any;
-            heard_all = heard_all && output_.has_all_of(rank.rank);
+            const bool lived = living_.erase(rank.rank) > 0;
+            any = any || lived;
+            if (lived || (!failures_.has(rank.rank) && !output_.has_all_of(rank.rank))) failed.push_back(rank.rank);
+            if (input_) input_->taken(rank.rank, 0, true);  // the other ranks do not wait for this one to take its input
         }
     }
+    std::string sentence = fmt::format("host {} {}", name, how);
     if (stage_ == Stage::starting) {
         living_.clear();
-        end(code, fmt::format("host {} {}", name, how), SIGKILL);
-    } else if (any) {
-        fail(code, fmt::format("host {} {}", name, how));
-    } else if (code_ == 0 && !heard_all) {
-        // The ranks of this host have ended well, but the last of their output was still on its way.
-        const auto sentence = fmt::format("host {} {}; the last output of its ranks is missing", name, how);
-        if (stage_ == Stage::finishing) {
-            code_ = code;
-            say(sentence);
-        } else {
-            fail(code, sentence);
-        }
+        end(code, sentence, SIGKILL);
+        return;
+    }
+    if (failed.empty()) return;
+    // The ranks of this host have ended well, but the last of their output was still on its way.
+    if (!any) sentence += "; the last output of its ranks is missing";
+    if (stage_ != Stage::finishing) {
+        fail(failed, code, sentence);
+    } else if (code_ == 0) {
+        code_ = code;
+        say(sentence);
     }
 }
 

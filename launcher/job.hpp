@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launcher/failures.hpp"
 #include "launcher/first_exit.hpp"
 #include "launcher/input.hpp"
 #include "launcher/launch.hpp"
@@ -55,10 +56,16 @@ class Job final : private Station {
     }
     void go();
     bool is_stopped() const { return stopped_at_ != kNever; }
+    void has_joined(int rank);
     void ended(const Exit& exit);
     void host_lost(const Frame& frame);
     void not_all_joined();
-    void fail(int code, const std::string& sentence);
+    /// These ranks have failed. The job goes on if its options allow that. `started`: their programs were executed.
+    void fail(const std::vector<int>& ranks, int code, const std::string& sentence, bool started = true);
+    /// Ends the job because of a failure.
+    void give_up(int code, const std::string& sentence);
+    /// Whether ranks that have not failed can do without one that has.
+    bool can_go_on() const;
     /// `ended_by`: the rank that has aborted the job, or -1.
     void end(int code, const std::string& sentence, int signal, int ended_by = -1);
     void terminate(int signal);
@@ -87,7 +94,10 @@ class Job final : private Station {
     Stage stage_ = Stage::starting;
     int code_ = 0;
     bool failure_is_said_ = false;  // of the output
+    Failures failures_;
     std::optional<FirstExit> first_exit_;
+    /// The first failure that was tolerated while no rank had joined.
+    std::optional<std::string> failed_before_join_;
     std::string early_;        // the first rank that ended without leaving the job, though with code 0
     Nanoseconds stage_until_;  // when the next stage begins
     Nanoseconds ended_at_;     // --timeout

@@ -57,13 +57,30 @@ void Job::limit_flush() {
     if (options_.grace < kForever / 4) flush_until_ = deadline_after(std::max<Timeout>(2 * options_.grace, kLeastFlush));
 }
 
-void Job::fail(int code, const std::string& sentence) {
+bool Job::can_go_on() const {
+    // Ordinary programs never join a job, and do not need each other. Ranks that have joined wait for all others, until all have met.
+    return joined_.empty() ? !options_.all_must_join : all_have_met();
+}
+
+void Job::fail(const std::vector<int>& ranks, int code, const std::string& sentence, bool started) {
     if (stage_ > Stage::running) return;  // this failure follows from an earlier one
+    failures_.count(ranks, code);
+    if (!early_.empty()) say(std::exchange(early_, {}));
+    const bool is_allowed = started && !failures_.too_many();
+    if (is_allowed && can_go_on()) {
+        if (joined_.empty() && !failed_before_join_) failed_before_join_ = sentence;
+        say(sentence + (living_.empty() ? "" : "; the job goes on, because " + failures_.excuse()));
+        return;
+    }
+    const char* const why = is_allowed ? ", because it needs all ranks to start" : "";
+    give_up(code, sentence + (living_.empty() ? "" : fmt::format("; the job is ended{}", why)));
+}
+
+void Job::give_up(int code, const std::string& sentence) {
     stage_ = Stage::reporting;
     code_ = code;
     stage_until_ = anyone_to_report() ? deadline_after(options_.grace) : monotonic_now();
-    if (!early_.empty()) say(early_);
-    say(sentence + (living_.empty() ? "" : "; the job is ended"));
+    say(sentence);
 }
 
 void Job::end(int code, const std::string& sentence, int signal, int ended_by) {
@@ -117,7 +134,8 @@ int Job::finish_job() {
     const bool unlimited = flush_until_ == kNever && ended_at_ != kNever;
     if (unlimited) limit_flush();  // output that came late has this time, too
     if (unlimited) flush_until_ = std::max(flush_until_, ended_at_);
-    finish(code_ != 0);
+    if (code_ == 0) code_ = failures_.code();
+    finish(code_ != 0 || failures_.any());  // also if the job has outlived failures, it leaves no files
     // Agents may still send output, and this process passes it on. The agents end by themselves, or are lost when nothing is heard of them.
     while (!below_over() && monotonic_now() < flush_until_) tick();
     auto missing = below_over() ? std::vector<std::string>() : hosts_still_writing();

@@ -38,6 +38,8 @@ inline constexpr int kDefaultFanout = 64;
 
 /// The maximal number of ranks of a job. A larger number is more likely to be mistyped than meant.
 inline constexpr int kMostRanks = 65536;
+/// The value of LaunchOptions::max_failures with which all ranks may fail.
+inline constexpr int kAllMayFail = kMostRanks;
 
 struct LaunchOptions {
     std::vector<Application> applications;
@@ -58,6 +60,7 @@ struct LaunchOptions {
     bool timestamp_output = false;  ///< Each line of output begins with the time of day here at which it is passed on.
     Timeout timeout = kForever;     ///< The job is ended after this time.
     bool stack_traces = false;      ///< At the timeout, gdb (on the hosts that have it) writes where the ranks are.
+    int max_failures = 0;           ///< So many ranks may fail, or be lost with their hosts, before the job is ended.
     Timeout grace = kDefaultGrace;
     Timeout silence = kDefaultSilence;
     Timeout launch_timeout = kDefaultLaunchTimeout;
@@ -71,21 +74,22 @@ inline constexpr int kExitHostLost = 125;
 inline constexpr int kExitNotExecutable = 126;
 inline constexpr int kExitNotFound = 127;
 
-/// Runs a job to its end and returns its exit code: 0, or that of the first rank that ended badly, or one of the
-/// above. The output of the ranks goes to the standard output and error of this process. The standard input of this
-/// process goes to the ranks that `options.input` names, by default rank 0. Standard error says what went wrong. When
-/// the function returns, no process of the job is left on any host that can be reached, whatever its ranks have
-/// started. On a host that cannot be reached, the agent ends the processes when it has not heard from here for
-/// `silence`.
+/// Runs a job to its end and returns its exit code: 0, or that of the failure that ended the job, or one of the
+/// above. If no failure ended it, because `options.max_failures` allowed them all, it is 0 if any rank ended well, and
+/// otherwise that of the first failure. The output of the ranks goes to the standard output and error of this process.
+/// The standard input of this process goes to the ranks that `options.input` names, by default rank 0. Standard error
+/// says what went wrong. When the function returns, no process of the job is left on any host that can be reached,
+/// whatever its ranks have started. On a host that cannot be reached, the agent ends the processes when it has not
+/// heard from here for `silence`.
 ///
 /// Two processes watch over a job on every host: here the caller of run() and a guard that it forks, on other hosts
 /// the agent and its guard. If one of them dies, even by SIGKILL, the other ends at once what is there.
 ///
-/// When a job ended badly, run() removes those files in /dev/shm that appeared while it ran, belong to this user,
-/// were seen open or mapped by a process of the job, and are used by no living process. It also removes files with a
-/// name of UCX's own that appeared while the job ran and that no process uses. Files of others are never touched, and
-/// files of a job that ended well stay. A file that is not UCX's is not removed if its creator died within some
-/// milliseconds of making it.
+/// When a job ended badly, or a rank of it failed, run() removes those files in /dev/shm that appeared while it ran,
+/// belong to this user, were seen open or mapped by a process of the job, and are used by no living process. It also
+/// removes files with a name of UCX's own that appeared while the job ran and that no process uses. Files of others are
+/// never touched, and files of a job that ended well stay. A file that is not UCX's is not removed if its creator died
+/// within some milliseconds of making it.
 ///
 /// While run() runs, SIGINT, SIGTERM, SIGHUP and SIGQUIT (unless ignored) end the job with 128 + n, and a second one
 /// kills it. SIGTSTP stops the whole job, and SIGCONT lets it go on. SIGUSR1 and SIGUSR2 are passed to the ranks.

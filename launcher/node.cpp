@@ -118,11 +118,7 @@ void Node::start(int direct_input) {
         if (rank->alive) {  // the process runs but cannot be heard; its death will be reported
             ::kill(rank->process, SIGKILL);
         } else {
-            Exit exit;
-            exit.rank = number;
-            exit.code = 1;
-            exit.how = rank->not_started;
-            events_.exited(exit);
+            events_.exited({.rank = number, .code = 1, .started = false, .how = rank->not_started});
         }
     }
 }
@@ -335,6 +331,7 @@ std::vector<std::pair<pid_t, int>> Node::reap() {
 
 void Node::explain(const Rank& rank, const SpawnFailure& failure, Exit& exit) const {
     exit.code = 1;
+    exit.started = false;
     switch (failure.step) {
         case SpawnFailure::Step::descriptors:
             exit.how = fmt::format("could not get its input and output: {}", error_text(failure.error));
@@ -359,6 +356,7 @@ void Node::exited(Rank& rank, int status) {
     if (!rank.not_started.empty()) {
         exit.how = rank.not_started;
         exit.code = 1;
+        exit.started = false;
     } else if (WIFSIGNALED(status)) {
         exit.signalled = true;
         exit.how = "was killed by " + describe_signal(WTERMSIG(status));

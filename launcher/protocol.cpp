@@ -136,6 +136,7 @@ Blob encode_exit(const Exit& exit) {
         .i32(exit.code)
         .u32(exit.signalled ? 1 : 0)
         .u32(exit.joined ? 1 : 0)
+        .u32(exit.started ? 1 : 0)
         .text(exit.how)
         .finish();
 }
@@ -147,6 +148,7 @@ Exit decode_exit(std::span<const std::byte> body) {
     exit.code = reader.i32();
     exit.signalled = reader.u32() != 0;
     exit.joined = reader.u32() != 0;
+    exit.started = reader.u32() != 0;
     exit.how = reader.text();
     reader.end();
     return exit;

@@ -37,7 +37,7 @@
 
 namespace rollcall::launcher {
 
-inline constexpr std::uint32_t kAgentProtocol = 4;
+inline constexpr std::uint32_t kAgentProtocol = 5;
 /// The maximal size of a frame between agents. The longest frame is the answer to an exchange.
 inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
 /// How many bytes of one stream of a rank may be under way in a job of `size` ranks. Agents read no further until these have been passed
@@ -102,6 +102,7 @@ struct Exit {
     int code = 0;  ///< 128 + n when signal n killed it; kExitNotFound, kExitNotExecutable when it was not started.
     bool signalled = false;
     bool joined = false;  ///< It was a rank of the job, not an ordinary program.
+    bool started = true;  ///< Its program was executed.
     std::string how;      ///< Empty if there is nothing to report: the rank left in good order, with code 0.
 };
 Blob encode_exit(const Exit& exit);

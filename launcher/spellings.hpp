@@ -50,6 +50,10 @@ inline constexpr std::array kSpellings = {
     Spelling{"-launcher", "--agent", "ssh|srun|COMMAND"},
     Spelling{"--launcher", "--agent", "ssh|srun|COMMAND"},
     Spelling{"--output-filename", "--output-directory", "DIR"},
+    Spelling{"--enable-recovery", "--max-failures", "all"},
+    Spelling{"--with-ft", "--max-failures", "all"},
+    Spelling{"-disable-auto-cleanup", "--max-failures", "all"},
+    Spelling{"--no-kill", "--max-failures", "all"},
     Spelling{"--stdin", "--input", "first|all|none"},
 };
 

@@ -47,6 +47,8 @@ class Station : protected Node::Events, protected bootstrap::HubHost::Routes {
     /// Ends what is left of the job here, removes its files if the job failed, and asks the stations below for the
     /// same.
     void finish(bool failed);
+    /// In the launcher's station: whether all ranks have met in a call, so that the job has started.
+    bool all_have_met() const { return hub_.has_met(); }
     /// Every agent below has finished or is lost.
     bool below_over() const;
     void kill_shells();

@@ -19,9 +19,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/process/harness.hpp"
@@ -283,5 +285,17 @@ inline Words on(const std::string& hosts, const Words& options, const Words& pro
     return words;
 }
 inline Words shell(const std::string& script) { return {"sh", "-c", script}; }
+
+/// The launcher notes a file in /dev/shm soon after it has appeared. On a busy machine this takes longer, and nothing tells when it is
+/// done. `run_job` runs a job that makes this file and is ended after a time. It is called with longer and longer times until the file has
+/// been removed. Returns whether it ever was.
+inline bool is_removed(const std::string& name, const std::function<void(milliseconds)>& run_job) {
+    for (milliseconds time{50}; time < std::chrono::seconds(20) && !testing::Test::HasFailure(); time *= 2) {
+        run_job(time);
+        if (!shared_memory().contains(name.substr(1))) return true;
+        ::unlink(("/dev/shm" + name).c_str());
+    }
+    return false;
+}
 
 }  // namespace rollcall::test

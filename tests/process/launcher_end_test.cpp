@@ -2,25 +2,11 @@
 /// How a job of `rollcall run` ends. Nothing may remain, whatever dies.
 #include <sys/ptrace.h>
 
-#include <functional>
-
 #include "tests/process/launched.hpp"
 
 namespace {
 
 using namespace rollcall::test;
-
-/// The launcher notes a file in /dev/shm soon after it has appeared. On a busy machine this takes longer, and nothing tells when it is
-/// done. `run_job` runs a job that makes this file and is ended after a time. It is called with longer and longer times until the file has
-/// been removed. Returns whether it ever was.
-bool is_removed(const std::string& name, const std::function<void(milliseconds)>& run_job) {
-    for (milliseconds time{50}; time < std::chrono::seconds(20) && !testing::Test::HasFailure(); time *= 2) {
-        run_job(time);
-        if (!shared_memory().contains(name.substr(1))) return true;
-        ::unlink(("/dev/shm" + name).c_str());
-    }
-    return false;
-}
 
 TEST(Launcher, TheTimeLimitEndsTheJob) {
     const Result result = run({"-n", "2", "--timeout", "200ms", "sleep", "1000"});

@@ -8,6 +8,7 @@
 ///     orphan                  a grandchild in a session of its own      shm:NAME           wait (forever)
 ///     again                   prints what a second find_bootstrap says  ready              close (the bootstrap)
 ///     await:PATH              until that file exists                    garbage            time:TIMES:BYTES
+///     kill_parent:SIGNAL      the guard that has started it
 ///     kill_at_term            from now on SIGTERM makes it kill itself  farewell:TEXT (why it goes)
 ///
 ///     hold:PID:PATH           (alone) as a debugger that hangs: stops a process, makes that file, and waits, whatever it is told
@@ -139,6 +140,8 @@ void step(std::unique_ptr<Bootstrap>& job, const std::string& what) {
     } else if (verb == "kill") {
         ::kill(::getpid(), static_cast<int>(number(1)));
         for (;;) ::pause();
+    } else if (verb == "kill_parent") {
+        ::kill(::getppid(), static_cast<int>(number(1)));
     } else if (verb == "kill_at_term") {
         ::signal(SIGTERM, [](int) { ::kill(::getpid(), SIGKILL); });
     } else if (verb == "wait") {

@@ -174,8 +174,12 @@ class Tree {
 TEST(Hubs, GatherInRankOrderHoweverTheyAreConnected) {
     for (const auto& parents : {std::vector{0}, std::vector{0, 0, 0, 0}, std::vector{0, 0, 1, 2}, std::vector{0, 0, 0, 1, 1, 2, 2}}) {
         Tree tree(parents, 3);
-        for (int rank = tree.size() - 1; rank >= 0; --rank) tree.call(rank, Kind::exchange, 1);
+        for (int rank = tree.size() - 1; rank >= 0; --rank) {
+            EXPECT_FALSE(tree.hub(0).has_met());
+            tree.call(rank, Kind::exchange, 1);
+        }
         tree.deliver_all();
+        EXPECT_TRUE(tree.hub(0).has_met());
         for (int rank = 0; rank < tree.size(); ++rank) {
             const auto& all = tree.heard(rank).gathered.at(1);
             ASSERT_EQ(all.size(), static_cast<std::size_t>(tree.size()));
@@ -233,6 +237,7 @@ TEST(Hubs, ALostNodeTakesAllItsRanksAndThoseBelowItWithIt) {
     tree.deliver_all();
     EXPECT_EQ(tree.heard(0).answers.at(1), FrameType::failed);
     EXPECT_EQ(tree.heard(0).notices, (std::vector{1, 2}));
+    EXPECT_FALSE(tree.hub(0).has_met());
 }
 
 TEST(Hubs, DifferentCallsAreToldToAll) {

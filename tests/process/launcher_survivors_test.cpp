@@ -129,6 +129,22 @@ TEST_P(Survivors, OutliveALostHost) {
     EXPECT_TRUE(has(result.error, "host b was lost: ") && has(result.error, "; the job is ended\n")) << result.error;
 }
 
+/// An agent that is told to end says so, and then its connection closes. Both are one loss.
+TEST(Survivor, IsToldOnceOfALostHost) {
+    const Go go;
+    Launched job(
+        on("a,b", {"--max-failures", "1"},
+           shell(fmt::format("if [ $ROLLCALL_TEST_HOST = b ]; then set -- $(cat /proc/$PPID/stat); kill -TERM $4; exec sleep 1000; fi; "
+                             "while [ ! -e {} ]; do sleep 0.01; done",
+                             go.path))));
+    EXPECT_TRUE(job.was_told("host b was lost: its agent got signal 15 (Terminated); the job goes on")) << job.so_far().error;
+    std::this_thread::sleep_for(milliseconds(500));  // more than enough for the connection to close
+    go.give();
+    const Result result = job.finish();
+    EXPECT_EQ(result.code, 0) << result.error;
+    EXPECT_EQ(lines_of(result.error).size(), 1u) << result.error;
+}
+
 /// What is read is for all ranks, and the next of it is read when all have taken it.
 TEST(Survivor, StillGetsItsInputWhenAHostIsLost) {
     int ends[2];

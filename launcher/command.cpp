@@ -324,7 +324,7 @@ void add_run_command(usage::Command& root, int& exit_code) {
     run_command->add_option("--timeout", words->timeout, "End the job after this time (30s, 500ms, 2min), with code 124")->type_name("T");
     run_command
         ->add_option("--max-failures", words->max_failures,
-                     "How many processes may fail, or be lost with their hosts, before the job is ended; the others are told, and go on")
+                     "How many processes may fail, or be lost with their hosts, without ending the job; the others are told, and go on")
         ->type_name("N|all")
         ->default_str("0");
     run_command

@@ -60,7 +60,7 @@ struct LaunchOptions {
     bool timestamp_output = false;  ///< Each line of output begins with the time of day here at which it is passed on.
     Timeout timeout = kForever;     ///< The job is ended after this time.
     bool stack_traces = false;      ///< At the timeout, gdb (on the hosts that have it) writes where the ranks are.
-    int max_failures = 0;           ///< So many ranks may fail, or be lost with their hosts, before the job is ended.
+    int max_failures = 0;           ///< So many ranks may fail, or be lost with their hosts, without ending the job.
     Timeout grace = kDefaultGrace;
     Timeout silence = kDefaultSilence;
     Timeout launch_timeout = kDefaultLaunchTimeout;

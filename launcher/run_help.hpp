@@ -50,6 +50,7 @@ With --max-failures N the other processes are told of the first N failures, too,
 Exit code: 0, or that of the failure that ended the job (128 + n if signal n killed the process); 124 after --timeout or
 --launch-timeout; 125 if a host was lost; 126 or 127 if a program cannot be run or is not there; 128 + n if signal n ended
 the command; 1 if the job could not begin, for example because a host cannot be reached, or if its output could not be
-written; 2 for wrong usage.)";
+written; 2 for wrong usage. If --max-failures allowed all failures, it is 0 if a process has exited with code 0, and that of
+the first failure otherwise.)";
 
 }  // namespace rollcall::launcher

@@ -12,7 +12,9 @@
 namespace rollcall::runtime {
 namespace {
 
-constexpr Nanoseconds kRemindEvery = 1'000'000'000;
+// A rank that has just made the communicator may have missed a question. A caller may also come much later.
+constexpr Nanoseconds kFirstPause = 10 * kMillisecond;
+constexpr Nanoseconds kLongestPause = 1000 * kMillisecond;
 
 /// Members that follow one another, and have the same first slot or are all lost.
 struct Run {
@@ -64,7 +66,7 @@ void AgreementCall::abandon(Engine& engine, const Error& error) { engine.agreeme
 
 Agreements::Entry& Agreements::entry(const Key& key, const std::shared_ptr<const Group>& group, int rank) {
     if (const auto found = all_.find(key); found != all_.end()) return found->second;
-    Entry& fresh = all_.try_emplace(key, Entry{group, Agreement(group->size, rank), nullptr, false, nullptr}).first->second;
+    Entry& fresh = all_.try_emplace(key, Entry{.group = group, .state = Agreement(group->size, rank), .refusal = nullptr}).first->second;
     Agreement::Messages none;  // its caller has not come
     engine_.peers_.for_each_gone([&](int peer) {
         const int member = group->rank_of(peer);
@@ -83,8 +85,9 @@ void Agreements::enter(AgreementCall& call) {
     if (engine_.ended_) return finish(its, engine_.ended_.get());
     engine_.watch_over_peers();
     note_changes();
-    due_ = engine_.machine_.now() + kRemindEvery;
-    engine_.want_tick(due_);
+    its.pause = kFirstPause;
+    its.due = engine_.machine_.now() + its.pause;
+    engine_.want_tick(its.due);
     Agreement::Messages messages;
     its.state.enter(call.part, messages);
     send(key, its, messages);
@@ -205,16 +208,19 @@ void Agreements::finish(Entry& its, const Error* error) {
 }
 
 Nanoseconds Agreements::tick(Nanoseconds now) {
-    const bool is_due = now >= due_;
-    if (is_due) due_ = kNever;
+    Nanoseconds next = kNever;
     for (auto& [key, its] : all_) {
-        if (!its.caller || !is_due) continue;
-        Agreement::Messages messages;
-        its.state.remind(messages);
-        send(key, its, messages);
-        due_ = now + kRemindEvery;
+        if (!its.caller) continue;
+        if (now >= its.due) {
+            its.pause = std::min(2 * its.pause, kLongestPause);
+            its.due = now + its.pause;
+            Agreement::Messages messages;
+            its.state.remind(messages);
+            send(key, its, messages);
+        }
+        next = std::min(next, its.due);
     }
-    return due_;
+    return next;
 }
 
 void Agreements::add_awaited(std::vector<int>& peers) const {

@@ -77,6 +77,8 @@ class Agreements {
         Agreement state;
         AgreementCall* caller = nullptr;
         bool has_lost = false;           ///< A member is lost.
+        Nanoseconds due = kNever;        ///< When to ask again.
+        Nanoseconds pause = 0;           ///< How long it was since the last time.
         std::unique_ptr<Error> refusal;  ///< Set from the time when this rank was asked to come until it comes.
     };
     Entry& entry(const Key& key, const std::shared_ptr<const Group>& group, int rank);
@@ -88,7 +90,6 @@ class Agreements {
 
     Engine& engine_;
     std::map<Key, Entry> all_;
-    Nanoseconds due_ = kNever;
 };
 
 }  // namespace rollcall::runtime

@@ -327,7 +327,7 @@ void Engine::receive_again(Transfer& transfer) {
     transfer.received = 0;
     transfer.stage = Transfer::Stage::idle;
     if (transfer.flags & Transfer::kOnlySeen) return transfer.miss();
-    if (early_.find(transfer.key) || (peers_.any_dead() && peers_.is_gone(transfer.peer()))) return receive(transfer);
+    if (early_.find(transfer.key) || (peers_.any_dead() && peers_.is_gone(transfer.peer())) || refuses(transfer)) return receive(transfer);
     transfer.stage = Transfer::Stage::posted;
     posted_.insert_before(transfer, [&](const Transfer& other) {
         return transfer.operation || static_cast<std::int32_t>(other.number - transfer.number) > 0;  // modulo 2^32

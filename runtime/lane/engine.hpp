@@ -52,8 +52,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// Sets the memory that this rank shares with other ranks of its node; null: none. It must outlive the engine's operations.
     void set_node(node::NodeMemory* memory) noexcept;
     node::NodeMemory* node() noexcept { return node_; }
-    /// Tells the ranks that share memory with this one whether it sleeps, so that they know when they must wake it.
-    void set_sleeping(bool sleeps) noexcept;
+    void set_sleeping(bool sleeps) noexcept;  ///< Tells the ranks that share memory with this one. They wake it while it sleeps.
     bool sleeps() const noexcept { return sleeps_; }
     /// Why this job cannot end in good order: a rank is dead or out of reach, and is not excused. Empty: the job can end in good order.
     std::optional<Error> loss() const;
@@ -228,6 +227,7 @@ class alignas(64) Engine final : public transport::Sink {
     void ask_for(const MatchKey& key, MessageKind kind = MessageKind::wanted);
     void on_wanted(const CollectiveHeader& header);
     void on_backlog(const CollectiveHeader& header);
+    bool refuses(const Transfer& receive) const { return agrees_ && !receive.operation && agreements_.refusal(receive.key.communicator); }
     void receive_again(Transfer& transfer);  ///< The sender took its message back: it waits for the next one.
     void free_transfer(Transfer& transfer);
     void touch(Operation& operation);

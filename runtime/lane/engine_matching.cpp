@@ -52,8 +52,8 @@ void Engine::receive(Transfer& transfer) {
         return match(transfer, *early);
     }
     if (peers_.any_dead() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
-    if (agrees_ && !transfer.operation) [[unlikely]]
-        if (const Error* const why = agreements_.refusal(transfer.key.communicator)) return finish_failed(transfer, *why);
+    if (refuses(transfer)) [[unlikely]]
+        return finish_failed(transfer, *agreements_.refusal(transfer.key.communicator));
     posted_.insert(transfer);
     transfer.stage = Transfer::Stage::posted;
     if (transfer.operation || !peers_[transfer.peer()].has_backlog) [[likely]]

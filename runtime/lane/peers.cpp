@@ -40,6 +40,11 @@ int Peers::any_trouble() const {
     return found == troubles_.end() ? -1 : found->first;
 }
 
+int Peers::any_gone() const {
+    const auto found = std::ranges::find_if(troubles_, [](const auto& one) { return one.second.standing == Standing::gone; });
+    return found == troubles_.end() ? -1 : found->first;
+}
+
 bool Peers::suspect(int peer, std::string what, Nanoseconds now) {
     const auto [found, is_new] = troubles_.try_emplace(peer);
     if (!is_new) return false;

@@ -51,53 +51,58 @@ Plan Communicator::plan_broadcast(BytePointer data, std::uint64_t bytes, int roo
     return broadcast_on(*this, data.get(), bytes, root).plan(options);
 }
 
-void Communicator::scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
-                           const CollectiveOptions& options) const {
-    scatter_on(*this, data.get(), block.get(), bytes, root).call(options);
+const Communicator& DistributingOperations::communicator() const noexcept { return static_cast<const Communicator&>(*this); }
+
+void DistributingOperations::scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
+                                     const CollectiveOptions& options) const {
+    scatter_on(communicator(), data.get(), block.get(), bytes, root).call(options);
 }
-Request Communicator::start_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
+Request DistributingOperations::start_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
+                                              const CollectiveOptions& options) const {
+    return scatter_on(communicator(), data.get(), block.get(), bytes, root).start(options);
+}
+Plan DistributingOperations::plan_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root,
+                                          const PlanOptions& options) const {
+    return scatter_on(communicator(), data.get(), block.get(), bytes, root).plan(options);
+}
+
+void DistributingOperations::scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+                                     const CollectiveOptions& options) const {
+    scatter_on(communicator(), data.get(), blocks, block.get(), bytes, root).call(options);
+}
+Request DistributingOperations::start_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+                                              const CollectiveOptions& options) const {
+    return scatter_on(communicator(), data.get(), blocks, block.get(), bytes, root).start(options);
+}
+Plan DistributingOperations::plan_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+                                          const PlanOptions& options) const {
+    return scatter_on(communicator(), data.get(), blocks, block.get(), bytes, root).plan(options);
+}
+
+void DistributingOperations::gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
                                     const CollectiveOptions& options) const {
-    return scatter_on(*this, data.get(), block.get(), bytes, root).start(options);
+    gather_on(communicator(), block.get(), data.get(), bytes, root).call(options);
 }
-Plan Communicator::plan_scatter(ConstBytePointer data, BytePointer block, std::uint64_t bytes, int root, const PlanOptions& options) const {
-    return scatter_on(*this, data.get(), block.get(), bytes, root).plan(options);
+Request DistributingOperations::start_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
+                                             const CollectiveOptions& options) const {
+    return gather_on(communicator(), block.get(), data.get(), bytes, root).start(options);
+}
+Plan DistributingOperations::plan_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
+                                         const PlanOptions& options) const {
+    return gather_on(communicator(), block.get(), data.get(), bytes, root).plan(options);
 }
 
-void Communicator::scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
-                           const CollectiveOptions& options) const {
-    scatter_on(*this, data.get(), blocks, block.get(), bytes, root).call(options);
-}
-Request Communicator::start_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
+void DistributingOperations::gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
                                     const CollectiveOptions& options) const {
-    return scatter_on(*this, data.get(), blocks, block.get(), bytes, root).start(options);
+    gather_on(communicator(), block.get(), bytes, data.get(), blocks, root).call(options);
 }
-Plan Communicator::plan_scatter(ConstBytePointer data, const Blocks& blocks, BytePointer block, std::uint64_t bytes, int root,
-                                const PlanOptions& options) const {
-    return scatter_on(*this, data.get(), blocks, block.get(), bytes, root).plan(options);
+Request DistributingOperations::start_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
+                                             const CollectiveOptions& options) const {
+    return gather_on(communicator(), block.get(), bytes, data.get(), blocks, root).start(options);
 }
-
-void Communicator::gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const CollectiveOptions& options) const {
-    gather_on(*this, block.get(), data.get(), bytes, root).call(options);
-}
-Request Communicator::start_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root,
-                                   const CollectiveOptions& options) const {
-    return gather_on(*this, block.get(), data.get(), bytes, root).start(options);
-}
-Plan Communicator::plan_gather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, int root, const PlanOptions& options) const {
-    return gather_on(*this, block.get(), data.get(), bytes, root).plan(options);
-}
-
-void Communicator::gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
-                          const CollectiveOptions& options) const {
-    gather_on(*this, block.get(), bytes, data.get(), blocks, root).call(options);
-}
-Request Communicator::start_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
-                                   const CollectiveOptions& options) const {
-    return gather_on(*this, block.get(), bytes, data.get(), blocks, root).start(options);
-}
-Plan Communicator::plan_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
-                               const PlanOptions& options) const {
-    return gather_on(*this, block.get(), bytes, data.get(), blocks, root).plan(options);
+Plan DistributingOperations::plan_gather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks, int root,
+                                         const PlanOptions& options) const {
+    return gather_on(communicator(), block.get(), bytes, data.get(), blocks, root).plan(options);
 }
 
 std::string Communicator::explain(std::string_view operation, std::uint64_t bytes, const CollectiveOptions& options) const {
@@ -109,11 +114,13 @@ std::string Communicator::explain(std::string_view operation, std::uint64_t byte
     throw Error(ErrorCode::invalid_argument, fmt::format("explain: there is no operation '{}': there are {}", operation, known));
 }
 
-void Communicator::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
-    if (rank() != root || all == one * static_cast<std::size_t>(size())) return;
+void DistributingOperations::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
+    const Communicator& on = communicator();
+    const std::size_t expected = one * static_cast<std::size_t>(on.size());
+    if (on.rank() != root || all == expected) return;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("{} on {}: the root's data has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
-                            name(), all, size(), one, one * static_cast<std::size_t>(size())));
+                            on.name(), all, on.size(), one, expected));
 }
 
 // --- in C ------------------------------------------------------------------------------------------------------------

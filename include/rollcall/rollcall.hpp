@@ -29,7 +29,7 @@
 
 /// \mainpage
 /// A program in C++ includes rollcall/rollcall.hpp. It joins its job with a rollcall::Job. Its world() is a rollcall::Communicator, which
-/// has the messages and the collective operations, also those of rollcall::Exchanges and rollcall::ReducingOperations. Every failure is a
-/// rollcall::Error. docs/interface.md shows all of this by examples.
+/// has the messages and the collective operations, also those of rollcall::DistributingOperations, rollcall::Exchanges and
+/// rollcall::ReducingOperations. Every failure is a rollcall::Error. docs/interface.md shows all of this by examples.
 ///
 /// A program in C includes rollcall/rollcall.h.

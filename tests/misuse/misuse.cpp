@@ -189,6 +189,7 @@ using DoubleArray = std::array<double, 2>;
     // A part of a communicator is none.
     CASE(rollcall::Communicator(world), rollcall::Exchanges(world));
     CASE(rollcall::Communicator(world), rollcall::ReducingOperations(world));
+    CASE(rollcall::Communicator(world), rollcall::DistributingOperations(world));
     CASE(other = world, static_cast<rollcall::Exchanges&>(other) = world);
     CASE(other = world, static_cast<rollcall::ReducingOperations&>(other) = world);
     // An ambiguous call: bytes to a rank, or a rank and a tag?

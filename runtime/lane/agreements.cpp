@@ -145,8 +145,9 @@ void Agreements::call_for(const Key& key, Entry& its, int member) {
         engine_.posted_.remove(*transfer);
         engine_.finish_failed(*transfer, *its.refusal);
     }
-    for (std::size_t i = engine_.peeks_.size(); i-- > 0;)
-        if (engine_.peeks_[i]->key.communicator == key.first) engine_.end_peek(*engine_.peeks_[i], its.refusal.get());
+    engine_.peeks_.for_each([&](Peek& peek) {
+        if (peek.key.communicator == key.first) engine_.end_peek(peek, its.refusal.get());
+    });
     ++engine_.look_changes_;
 }
 

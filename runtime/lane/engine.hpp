@@ -82,7 +82,7 @@ class alignas(64) Engine final : public transport::Sink {
         std::uint64_t operations, messages;
     };
     UnderWay under_way() const noexcept;
-    std::string examples_under_way() const;  ///< Names a collective operation and a receive, if there are any.
+    std::string examples_under_way() const;  ///< Names a collective operation and a message that is waited for.
     std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }   ///< Deputies whose operations are under way.
     std::uint64_t kept_sends() const noexcept { return kept_sends_.size(); }         ///< Messages that keep() has copied.
     std::uint64_t begun_before_callers() const noexcept { return deputies_early_; }  ///< Deputies that a message has begun, so far.
@@ -378,7 +378,7 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t words_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
     SignsOfLife* signs_of_life_ = nullptr;
     Nanoseconds asked_around_ = 0, next_look_ = 0;  ///< When tick() last looked at operations, and when it looks for signs of life again.
-    std::vector<Peek*> peeks_;                      ///< Peeks that have not seen a message yet.
+    MatchTable<Peek> peeks_;                        ///< Peeks that have not seen a message yet.
     std::vector<int> looked_for_;                   ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
     std::vector<Operation*> watching_, listening_;  ///< Operations that watch the board: for arrivals, and for signals.
     const std::byte* board_ = nullptr;              ///< The board that they watch.

@@ -111,8 +111,9 @@ void Engine::on_backlog(const CollectiveHeader& header) {
     posted_.for_each([&](Transfer& transfer) {
         if (!transfer.operation && transfer.peer() == peer) ask_for(transfer.key);
     });
-    for (const Peek* peek : peeks_)
-        if (peek->key.source == peer) ask_for(peek->key);
+    peeks_.for_each([&](const Peek& peek) {
+        if (peek.key.source == peer && peeks_.find(peek.key) == &peek) ask_for(peek.key);  // once for each key
+    });
 }
 
 }  // namespace rollcall::runtime

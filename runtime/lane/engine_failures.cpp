@@ -39,7 +39,7 @@ Engine::UnderWay Engine::under_way() const noexcept {
 }
 
 std::string Engine::examples_under_way() const {
-    std::string operation, receive;
+    std::string operation, message;
     active_.for_each([&](const Operation& each) {
         const bool has_caller = !each.own_deputy() || each.own_deputy()->has_caller();
         if (operation.empty() && has_caller) operation = each.describe();
@@ -47,13 +47,16 @@ std::string Engine::examples_under_way() const {
     communicators_.for_each([&](const CommunicatorState& each) {
         if (operation.empty() && each.announced) operation = each.announced->describe();
     });
+    const auto name = [&](const std::string& what, const MatchKey& key) {
+        const CommunicatorState* const on = communicators_.find(key.communicator);
+        if (!message.empty() || !on) return;
+        message = fmt::format("{} with tag {} from rank {} of {}", what, key.tag, on->group->rank_of(key.source), on->group->name);
+    };
     posted_.for_each([&](const Transfer& each) {
-        const CommunicatorState* const on = communicators_.find(each.key.communicator);
-        if (!receive.empty() || each.operation || !on) return;
-        receive = fmt::format("a receive of {} bytes with tag {} from rank {} of {}", each.buffer.size, each.key.tag,
-                              on->group->rank_of(each.peer()), on->group->name);
+        if (!each.operation) name(fmt::format("a receive of {} bytes", each.buffer.size), each.key);
     });
-    return operation + (operation.empty() || receive.empty() ? "" : " and ") + receive;
+    peeks_.for_each([&](const Peek& each) { name("a wait for a message", each.key); });
+    return operation + (operation.empty() || message.empty() ? "" : " and ") + message;
 }
 
 const Error* Engine::untold() const {
@@ -113,7 +116,7 @@ void Engine::look_for_signs_of_life(Nanoseconds now) {
     if (now < next_look_) return want_tick(next_look_);
     std::vector<int> awaited;
     posted_.for_each([&](const Transfer& transfer) { awaited.push_back(transfer.peer()); });
-    for (const Peek* peek : peeks_) awaited.push_back(peek->key.source);
+    peeks_.for_each([&](const Peek& peek) { awaited.push_back(peek.key.source); });
     active_.for_each([&](const Operation& operation) { add_awaited(operation, awaited); });
     std::erase_if(looked_for_, [&](int peer) {
         const bool is_past = now - peers_[peer].looked_for > kWaitsByLooking;

@@ -170,7 +170,7 @@ void Engine::deliver_overtaking(PeerState& peer) {
         } else {
             early_.insert(early);
             ++look_changes_;
-            if (!peeks_.empty()) show(early);
+            if (peeks_.size() > 0) show(early);
             if (early.stage == EarlyMessage::Stage::offered) land(early);
         }
     }
@@ -187,7 +187,7 @@ void Engine::deliver(const Incoming& message) {
         EarlyMessage& early = keep(message);
         early_.insert(early);
         ++look_changes_;
-        if (!peeks_.empty()) [[unlikely]]
+        if (peeks_.size() > 0) [[unlikely]]
             show(early);
         if (message.offered) land(early);
         return;

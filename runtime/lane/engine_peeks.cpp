@@ -25,7 +25,8 @@ void Peek::abandon(Engine& engine, const Error& error) { engine.end_peek(*this, 
 void Engine::peek(Peek& peek) {
     watch_over_peers();
     const int peer = peek.key.source;
-    peeks_.push_back(&peek);
+    const bool is_first = !peeks_.find(peek.key);
+    peeks_.insert(peek);
     if (const EarlyMessage* early = early_.find(peek.key)) return show(*early);
     try {
         if (peers_.any_dead() && peers_.is_gone(peer)) {
@@ -33,37 +34,38 @@ void Engine::peek(Peek& peek) {
             return end_peek(peek, &error);
         }
         if (const Error* const why = agrees_ ? agreements_.refusal(peek.key.communicator) : nullptr) return end_peek(peek, why);
-        // A message that waits in its sender's backlog has not been announced yet.
-        if (peers_[peer].has_backlog) ask_for(peek.key);
+        // A message that waits in its sender's backlog has not been announced yet. All peeks of its key see the same one.
+        if (is_first && peers_[peer].has_backlog) ask_for(peek.key);
     } catch (...) {  // There is no memory, and the caller destroys the peek.
-        std::erase(peeks_, &peek);
+        peeks_.remove(peek);
         throw;
     }
 }
 
 void Engine::show(const EarlyMessage& early) {
-    for (std::size_t i = peeks_.size(); i-- > 0;) {
-        Peek& peek = *peeks_[i];
-        if (!(peek.key == early.key)) continue;
+    peeks_.for_each_of(early.key, [&](Peek& peek) {
         peek.size = early.size;
         peek.ordinal = early.ordinal;
         end_peek(peek, nullptr);
-    }
+    });
 }
 
 void Engine::end_peek(Peek& peek, const Error* error) {
-    std::erase(peeks_, &peek);
+    peeks_.remove(peek);
     if (error) {
         peek.set_error(*error);
-        if (peers_[peek.key.source].has_backlog) ask_for(peek.key, MessageKind::unwanted);
+        if (peers_[peek.key.source].has_backlog && !peeks_.find(peek.key)) ask_for(peek.key, MessageKind::unwanted);
     }
     ++finished_;
+    Watcher* const watcher = peek.watcher_;
     peek.set_done();  // the caller may destroy the peek from here on
+    if (watcher) watcher->ended();
 }
 
 std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
     if (const EarlyMessage* early = early_.find(key)) return early->size;
     if (peers_.any_dead() && peers_.is_gone(key.source)) throw dead(key.source);
+    if (const Error* const why = agrees_ ? agreements_.refusal(key.communicator) : nullptr) throw Error(*why);
     PeerState& peer = peers_[key.source];
     if (peer.has_backlog && backlog_.may_look(key)) {
         try {
@@ -82,8 +84,9 @@ std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
 }
 
 void Engine::fail_peeks(int peer, const Error& error) {
-    for (std::size_t i = peeks_.size(); i-- > 0;)
-        if (peer < 0 || peeks_[i]->key.source == peer) end_peek(*peeks_[i], &error);
+    peeks_.for_each([&](Peek& peek) {
+        if (peer < 0 || peek.key.source == peer) end_peek(peek, &error);
+    });
 }
 
 }  // namespace rollcall::runtime

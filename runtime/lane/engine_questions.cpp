@@ -56,7 +56,7 @@ Error sizes_do_not_match(const Group& group, std::uint64_t sequence, const Call&
 }  // namespace
 
 std::uint64_t Engine::steps() const noexcept {
-    return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + other_steps_;
+    return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + peeks_.steps() + other_steps_;
 }
 
 void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags) {

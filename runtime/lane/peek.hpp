@@ -11,21 +11,26 @@
 namespace rollcall::runtime {
 
 /// Becomes done when the next early point-to-point message of this key is here, or its data is offered. The message stays where it is. The
-/// caller holds the peek and waits for it. Owner-only, except Waitable::done().
+/// caller or a request holds the peek. Owner-only, except Waitable::done().
 class Peek final : public Waitable {
   public:
     /// `peer` is a world rank.
-    Peek(int peer, std::uint64_t communicator, std::uint64_t tag) : key{communicator, 0, tag, peer} {}
+    Peek(int peer, std::uint64_t communicator, std::uint64_t tag) : Peek({communicator, 0, tag, peer}) {}
+    explicit Peek(const MatchKey& its_key) : key(its_key) {}
 
     void begin(Engine& engine) override;
     void abandon(Engine& engine, const Error& error) override;
+    /// Sets the watcher that is told when it ends. Call it as the owner of the lane, before the peek is done.
+    void watch(Watcher& who) noexcept { watcher_ = &who; }
 
     const MatchKey key;
-    std::uint64_t size = 0;     ///< The size of the message. Valid when done.
-    std::uint32_t ordinal = 0;  ///< Its position in the stream of its sender. Valid when done.
+    std::uint64_t size = 0;      ///< The size of the message. Valid when done.
+    std::uint32_t ordinal = 0;   ///< Its position in the stream of its sender. Valid when done.
+    Peek* match_next = nullptr;  ///< The link of MatchTable.
 
   private:
     friend class Engine;
+    Watcher* watcher_ = nullptr;  ///< Null: there is none.
 };
 
 /// Receives the message that a Peek has seen, and no other one. Another thread may have received it meanwhile, and its sender may take it

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <vector>
 
 #include "runtime/lane/peek.hpp"
 #include "tests/model/messages.hpp"
@@ -20,7 +23,8 @@ const Error kOver(ErrorCode::timeout, "the time is over");
 // Rank 0 has sent more long messages to rank 1 than may be offered at a time.
 class Backlogged {
   public:
-    Backlogged() : simulation(job_of_two(0)), messages(simulation) {
+    explicit Backlogged(const std::function<void(runtime::Engine&)>& begin_first = {}) : simulation(job_of_two(0)), messages(simulation) {
+        if (begin_first) begin_first(receiver());
         for (std::uint64_t i = 0; i < kMany; ++i) messages.send(0, 1, kUnread, kLong, i, 0);
         simulation.network().run();
         offered_ = receiver().early_messages();
@@ -122,6 +126,29 @@ TEST(Backlog, WhatIsStillWaitedForComes) {
     EXPECT_TRUE(peek.done());
     EXPECT_EQ(peek.size, kLong);
     EXPECT_EQ(peek.error(), nullptr);
+}
+
+// All peeks of one key see the same message, so they ask for one only, whenever they and the news of the backlog come.
+TEST(Backlog, PeeksOfOneKeyAskForOneMessage) {
+    for (const bool before : {false, true}) {
+        std::vector<std::unique_ptr<runtime::Peek>> peeks;
+        for (int i = 0; i < 4; ++i) peeks.push_back(std::make_unique<runtime::Peek>(0, 1, kWanted));
+        const std::function<void(runtime::Engine&)> begin = [&](runtime::Engine& receiver) {
+            for (const auto& peek : peeks) receiver.begin(*peek);
+        };
+        Backlogged job(before ? begin : nullptr);
+        if (!before) begin(job.receiver());
+        job.simulation.network().run();
+        peeks[0]->abandon(job.receiver(), kOver);
+        peeks[2]->abandon(job.receiver(), kOver);
+        job.simulation.network().run();
+        EXPECT_EQ(job.send_wanted(5), 1u);
+        for (const auto& peek : peeks) EXPECT_TRUE(peek->done());
+        EXPECT_EQ(peeks[1]->size, kLong);
+        EXPECT_EQ(peeks[3]->size, kLong);
+        job.receive_all(kWanted, 5);
+        job.receive_all(kUnread, kMany);
+    }
 }
 
 }  // namespace

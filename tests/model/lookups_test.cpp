@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstring>
+#include <deque>
 #include <numeric>
 #include <span>
 
@@ -66,6 +67,24 @@ TEST(Lookups, CostTheSameWhateverMessagesWait) {
         }
         EXPECT_LE(each[1], 2 * each[0] + 10) << (early ? "early messages" : "receives");
     }
+}
+
+// A server waits for the next message of each of many keys.
+TEST(Lookups, CostTheSameHoweverManyPeeksWait) {
+    std::uint64_t each[2] = {};
+    for (const int i : {0, 1}) {
+        const std::uint64_t count = i ? 3000 : 100;
+        Simulation simulation({});
+        Messages messages(simulation);
+        runtime::Engine& engine = simulation.engine(1);
+        std::deque<runtime::Peek> peeks;
+        for (std::uint64_t tag = 0; tag < count; ++tag) engine.begin(peeks.emplace_back(0, simulation.world(1).group->id, tag));
+        for (std::uint64_t tag = 0; tag < count; ++tag) messages.send(0, 1, count - 1 - tag, 100, 1, tag);
+        simulation.network().run();
+        for (const runtime::Peek& peek : peeks) EXPECT_TRUE(peek.done() && peek.size == 100);
+        each[i] = engine.steps() / count;
+    }
+    EXPECT_LE(each[1], 2 * each[0] + 10);
 }
 
 // The root of a gather comes after all other ranks, which have come in the order of ranks or against it. Returns the root's cost of a

@@ -376,16 +376,6 @@ rollcall_status rollcall_receive(const rollcall_communicator* communicator, void
     });
 }
 
-rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
-                                    int64_t timeout, rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_send(data, bytes, to, tag, deadline(timeout)); });
-}
-
-rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
-                                       int64_t timeout, rollcall_request** request) {
-    return start(request, [&] { return checked(communicator).start_receive(data, bytes, from, tag, deadline(timeout)); });
-}
-
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes) {
     return guarded([&] {
         std::uint64_t& place = checked(bytes, "the place for the size");

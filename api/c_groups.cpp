@@ -164,6 +164,10 @@ rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* 
         place = checked(between).next_size(from, tag, deadline(timeout));
     });
 }
+rollcall_status rollcall_intergroup_start_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
+                                                    rollcall_request** request) {
+    return c::start(request, [&] { return checked(between).start_next_size(from, tag, deadline(timeout)); });
+}
 rollcall_status rollcall_intergroup_try_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int* found,
                                                   uint64_t* bytes) {
     return look_for(found, bytes, [&] { return c::checked(between).try_next_size(from, tag); });

@@ -1,5 +1,5 @@
 /// \file
-/// The C interface of requests and plans.
+/// The C interface of requests, with the messages that return one, and of plans.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -132,6 +132,21 @@ const char* rollcall_plan_explanation(const rollcall_plan* plan) {
 }
 void rollcall_plan_free(rollcall_plan* plan) {
     guarded([&] { delete plan; });
+}
+
+rollcall_status rollcall_start_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
+                                    int64_t timeout, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_send(data, bytes, to, tag, deadline(timeout)); });
+}
+
+rollcall_status rollcall_start_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
+                                       int64_t timeout, rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_receive(data, bytes, from, tag, deadline(timeout)); });
+}
+
+rollcall_status rollcall_start_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout,
+                                         rollcall_request** request) {
+    return start(request, [&] { return checked(communicator).start_next_size(from, tag, deadline(timeout)); });
 }
 
 rollcall_status rollcall_wait(rollcall_request** request, int64_t timeout, uint64_t* received) {

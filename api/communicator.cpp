@@ -125,25 +125,34 @@ Request Communicator::Implementation::start(const Message& message, Tag tag, con
     return Request(std::move(request));
 }
 
-void Communicator::Implementation::look(runtime::Peek& peek, const char* caller, int from, Timeout timeout) const {
-    const Tag tag = peek.key.tag;
+void Communicator::Implementation::look(runtime::Peek& peek, const char* caller, Timeout timeout) const {
     runtime::Lane& lane = process->lane();
     lane.progress();  // the sender of a message that is here may have taken it back
-    if (!lane.run(peek, timeout)) lane.abandon(peek, [&] { return unfinished_error(*process, describe_look(caller, from, tag), timeout); });
-    if (peek.error()) throw_named(*peek.error(), describe_look(caller, from, tag));
+    if (!lane.run(peek, timeout)) lane.abandon(peek, [&] { return unfinished_error(*process, describe_look(caller, peek.key), timeout); });
+    if (peek.error()) throw_named(*peek.error(), describe_look(caller, peek.key));
 }
 
-runtime::Peek Communicator::Implementation::peek_for(const char* caller, int from, Tag tag) const {
+// It is one operation, which ends once: an event loop is woken by its end, and can then sleep again.
+Request Communicator::Implementation::start_look(const char* caller, int from, Tag tag, const std::optional<Timeout>& timeout) const {
+    if (timeout) checked_timeout(*timeout);
+    auto request = std::make_unique<Request::Implementation>(shared_from_this());
+    request->peek.emplace(key_for(caller, from, tag));
+    request->limit(timeout);
+    request->lane().progress();  // as in look()
+    // As the owner, and not left to another thread that drives: a message that is here is seen at once.
+    request->lane().as_owner([&](runtime::Engine& engine) { engine.begin(*request->peek); });
+    return Request(std::move(request));
+}
+
+runtime::MatchKey Communicator::Implementation::key_for(const char* caller, int from, Tag tag) const {
     check_alive();
     check_rank(from, caller, "source");
-    return {state.group->world_rank(from), state.group->id, tag};
+    return {state.group->id, 0, tag, state.group->world_rank(from)};
 }
 
-// A Peek would count as an operation that has ended, and keep event loops from sleeping.
+// A program calls it again and again. Each Peek would count as an operation that has ended, and keep event loops from sleeping.
 std::optional<std::uint64_t> Communicator::Implementation::try_next_size(int from, Tag tag) const {
-    check_alive();
-    check_rank(from, "try_next_size", "source");
-    const runtime::MatchKey key{state.group->id, 0, tag, state.group->world_rank(from)};
+    const runtime::MatchKey key = key_for("try_next_size", from, tag);
     std::optional<std::uint64_t> size;
     const auto look = [&](runtime::Engine& engine) { size = engine.size_of_next(key); };
     runtime::Lane& lane = process->lane();
@@ -151,13 +160,14 @@ std::optional<std::uint64_t> Communicator::Implementation::try_next_size(int fro
         lane.as_owner(look);
         if (lane.progress()) lane.as_owner(look);  // also where a message was found: its sender may have taken it back
     } catch (const Error& error) {
-        throw_named(error, describe_look("try_next_size", from, tag));
+        throw_named(error, describe_look("try_next_size", key));
     }
     return size;
 }
 
-std::string Communicator::Implementation::describe_look(const char* caller, int from, Tag tag) const {
-    return fmt::format("{} of a message with tag {} from rank {} of {}", caller, tag, from, state.group->name);
+std::string Communicator::Implementation::describe_look(const char* caller, const runtime::MatchKey& key) const {
+    const runtime::Group& group = *state.group;
+    return fmt::format("{} of a message with tag {} from rank {} of {}", caller, key.tag, group.rank_of(key.source), group.name);
 }
 
 // --- the handle ------------------------------------------------------------------------------------------------------
@@ -212,9 +222,13 @@ Received Communicator::receive_whole(void* value, std::uint64_t bytes, int from,
 
 std::uint64_t Communicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
     const Implementation& here = checked();
-    runtime::Peek peek = here.peek_for("next_size", from, tag);
-    here.look(peek, "next_size", from, here.deadline(timeout));
+    runtime::Peek peek(here.key_for("next_size", from, tag));
+    here.look(peek, "next_size", here.deadline(timeout));
     return peek.size;
+}
+
+Request Communicator::start_next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
+    return checked().start_look("start_next_size", from, tag, timeout);
 }
 
 std::optional<std::uint64_t> Communicator::try_next_size(int from, Tag tag) const { return checked().try_next_size(from, tag); }
@@ -226,8 +240,8 @@ Received Communicator::receive_sized(void* data, void* (*resize)(void* data, std
     const Nanoseconds begun = limit == kForever ? 0 : monotonic_now();
     const auto left = [&] { return limit == kForever ? kForever : std::max(Timeout::zero(), limit - Timeout(monotonic_now() - begun)); };
     for (;;) {
-        runtime::Peek next = here.peek_for("receive_resized", from, tag);
-        here.look(next, "receive_resized", from, left());
+        runtime::Peek next(here.key_for("receive_resized", from, tag));
+        here.look(next, "receive_resized", left());
         if (next.size % element != 0)
             throw Error(
                 ErrorCode::mismatch,

@@ -108,10 +108,11 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         return {direction, state.group->world_rank(peer), {data, bytes}};
     }
     Request start(const Message& message, Tag tag, const std::optional<Timeout>& timeout) const;
-    runtime::Peek peek_for(const char* caller, int from, Tag tag) const;
-    void look(runtime::Peek& peek, const char* caller, int from, Timeout timeout) const;
+    runtime::MatchKey key_for(const char* caller, int from, Tag tag) const;
+    void look(runtime::Peek& peek, const char* caller, Timeout timeout) const;
+    Request start_look(const char* caller, int from, Tag tag, const std::optional<Timeout>& timeout) const;
     std::optional<std::uint64_t> try_next_size(int from, Tag tag) const;
-    std::string describe_look(const char* caller, int from, Tag tag) const;
+    std::string describe_look(const char* caller, const runtime::MatchKey& key) const;
     /// How many of the ranks 0 .. before - 1 are on the host of this process.
     std::ptrdiff_t local_ranks(int before) const;
 
@@ -207,15 +208,17 @@ std::vector<Record> Communicator::Implementation::exchange(const Record& mine, r
     return all;
 }
 
-/// Either a transfer or a collective operation.
+/// A transfer, a wait for a message (Peek), or a collective operation.
 struct ROLLCALL_HIDDEN Request::Implementation {
     explicit Implementation(std::shared_ptr<const Communicator::Implementation> its_communicator)
         : communicator(std::move(its_communicator)) {}
 
-    runtime::Waitable& waitable() { return transfer ? static_cast<runtime::Waitable&>(*transfer) : *operation; }
-    void watch(runtime::Watcher& watcher) { transfer ? transfer->watch(watcher) : operation->watch(watcher); }
+    runtime::Waitable& waitable();
+    void watch(runtime::Watcher& watcher);
     runtime::Lane& lane() { return communicator->process->lane(); }
-    std::string describe() const { return transfer ? communicator->describe(*transfer) : operation->describe(); }
+    std::string describe() const;
+    /// How long the message is that a receive got or that a wait for a message has seen. It is done, without an error.
+    std::uint64_t received() const noexcept;
     /// Gives it a deadline of its own, counted from now.
     void limit(const std::optional<Timeout>& timeout);
     /// Waits until it is done. Returns false if this time is over before that. If its own deadline is over, it is abandoned, and counts as
@@ -229,7 +232,9 @@ struct ROLLCALL_HIDDEN Request::Implementation {
     void give_up(Timeout after);
 
     std::shared_ptr<const Communicator::Implementation> communicator;
+    // It has one of these.
     std::optional<runtime::WatchedTransfer> transfer;
+    std::optional<runtime::Peek> peek;
     std::optional<runtime::Operation> operation;
     Layout layout;  ///< If the operation points into one.
     Nanoseconds own_deadline = kNever;

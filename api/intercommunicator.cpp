@@ -279,6 +279,9 @@ Request Intercommunicator::start_receive(BytePointer data, std::uint64_t bytes, 
 std::uint64_t Intercommunicator::next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
     return both().next_size(remote(from, "next_size"), tag, timeout);
 }
+Request Intercommunicator::start_next_size(int from, Tag tag, std::optional<Timeout> timeout) const {
+    return both().start_next_size(remote(from, "start_next_size"), tag, timeout);
+}
 std::optional<std::uint64_t> Intercommunicator::try_next_size(int from, Tag tag) const {
     return both().try_next_size(remote(from, "try_next_size"), tag);
 }

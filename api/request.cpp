@@ -17,8 +17,7 @@ namespace rollcall {
 
 Received collect(std::unique_ptr<Request::Implementation> done) {
     const Error* error = done->waitable().error();
-    const bool receives = done->transfer && done->transfer->direction == runtime::Transfer::Direction::receive;
-    if (!error) return {receives ? done->transfer->received : 0};
+    if (!error) return {done->received()};
     if (done->operation) done->lane().let_words_leave();
     if (done->operation) throw Error(*error);  // it names the operation already
     throw_named(*error, done->describe());
@@ -36,6 +35,28 @@ Timeout checked_timeout(Timeout timeout) {
     if (timeout.count() >= 0) return timeout;
     throw Error(ErrorCode::invalid_argument,
                 fmt::format("a timeout of {} ns is below 0: give the time that the call may take, or kForever", timeout.count()));
+}
+
+runtime::Waitable& Request::Implementation::waitable() {
+    if (transfer) return *transfer;
+    if (peek) return *peek;
+    return *operation;
+}
+
+void Request::Implementation::watch(runtime::Watcher& watcher) {
+    if (transfer) return transfer->watch(watcher);
+    if (peek) return peek->watch(watcher);
+    operation->watch(watcher);
+}
+
+std::string Request::Implementation::describe() const {
+    if (transfer) return communicator->describe(*transfer);
+    return peek ? communicator->describe_look("start_next_size", peek->key) : operation->describe();
+}
+
+std::uint64_t Request::Implementation::received() const noexcept {
+    if (peek) return peek->size;
+    return transfer && transfer->direction == runtime::Transfer::Direction::receive ? transfer->received : 0;
 }
 
 void Request::Implementation::limit(const std::optional<Timeout>& timeout) {

@@ -161,8 +161,17 @@ class ROLLCALL_EXPORT Communicator : public ReducingOperations, public Exchanges
     /// Waits for the next message with this tag from rank `from` that no receive has claimed, and returns its size in bytes. A later
     /// receive gets it, unless another thread receives it first, or its sender takes it back by Request::cancel() or a deadline.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
+    /// Starts to wait for such a message, and returns a request for it. The request is done when the message is here or its sender has
+    /// announced it: at once if that is so already. Received::bytes of the result is its size. The message stays, as with next_size().
+    /// Several requests may wait for the same message. The deadline counts as for start_send().
+    ///
+    /// With one such request for each source in a CompletionQueue (completion_queue.hpp), a program takes messages of any size from
+    /// whichever rank: receive_resized() then receives the message, and a new request waits for the next one of that rank. Start it after
+    /// the receive, because it would see the same message again before.
+    Request start_next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
     /// Looks for such a message without waiting; returns nothing if there is none. It also moves data, as Job::progress() does. Where there
-    /// is a background thread (a connection to another job always has one), the arrival of a message does not wake an event loop.
+    /// is a background thread (a connection to another job always has one), the arrival of a message does not wake an event loop: only
+    /// requests do so when they end, such as that of start_next_size().
     std::optional<std::uint64_t> try_next_size(int from, Tag tag = 0) const;
 
     /// \{

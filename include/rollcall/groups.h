@@ -83,6 +83,8 @@ rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* be
                                             int64_t timeout, uint64_t* received);
 rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
                                               uint64_t* bytes);
+rollcall_status rollcall_intergroup_start_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
+                                                    rollcall_request** request);
 rollcall_status rollcall_intergroup_try_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int* found,
                                                   uint64_t* bytes);
 rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,

@@ -123,8 +123,9 @@ class ROLLCALL_EXPORT Intercommunicator {
     }
     /// Waits for the next message with this tag from a rank of the other group, and returns its size in bytes. The message stays.
     std::uint64_t next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
-    /// Looks for such a message without waiting. Returns nothing if there is none. Its arrival does not wake an event loop, also with
-    /// ROLLCALL_PROGRESS=host, because a connection always has a background thread: look at intervals, or start a receive.
+    /// Starts to wait for such a message. Its arrival ends the request and so wakes an event loop.
+    Request start_next_size(int from, Tag tag = 0, std::optional<Timeout> timeout = {}) const;
+    /// Looks for such a message without waiting. Returns nothing if there is none. Its arrival does not wake an event loop.
     std::optional<std::uint64_t> try_next_size(int from, Tag tag = 0) const;
     /// \{
     /// Starts a send to a rank of the other group.

@@ -24,7 +24,7 @@ typedef struct rollcall_queue rollcall_queue;
 typedef struct rollcall_completion {
     size_t size;            /**< sizeof(rollcall_completion), set by the caller */
     uint64_t context;       /**< what was given to rollcall_queue_add(); a pointer as (uint64_t)(uintptr_t)pointer */
-    uint64_t received;      /**< the number of bytes that a receive got */
+    uint64_t received;      /**< the number of bytes that a receive got, or that rollcall_start_next_size() has found */
     rollcall_status status; /**< ROLLCALL_OK, or why it failed; then rollcall_last_error() has the sentence */
     int failed_rank;        /**< the rank that caused the failure, as rollcall_failed_rank() */
 } rollcall_completion;

@@ -12,7 +12,7 @@
 
 namespace rollcall {
 
-/// The size of a message that was received.
+/// The size of a message that was received, or that start_next_size() has found.
 struct Received {
     std::uint64_t bytes = 0;  ///< The size in bytes.
     /// The number of whole elements of type T. A message may end within an element, which is not counted.
@@ -31,8 +31,8 @@ struct Received {
 /// All this also holds for requests that time out or are cancelled. The destructor returns when the buffers are free. That is within about
 /// a second even if another rank does not answer, but while the network reads or writes the buffers (RDMA), it takes as long as that does.
 ///
-/// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send() and
-/// start_receive()). If it has passed and the operation has not ended, wait(), wait_for() or test() abandons the request and throws
+/// Deadlines: a request may have a deadline of its own (CollectiveOptions::timeout, or the last argument of start_send(), start_receive()
+/// and start_next_size()). If it has passed and the operation has not ended, wait(), wait_for() or test() abandons the request and throws
 /// Error{timeout}. With kForever this deadline never passes, and the setting ROLLCALL_TIMEOUT does not count for the request.
 ///
 /// The end of the job: if the job ends before the operation is done (~Job), the operation never ends. All calls that wait for the request
@@ -53,9 +53,9 @@ class ROLLCALL_EXPORT Request {
     explicit operator bool() const noexcept { return implementation_ != nullptr; }
 
     /// Waits until the operation is done, for at most `timeout` from now or until the request's own deadline, whichever comes first.
-    /// Returns what a receive got; 0 bytes for other operations. Throws Error{timeout} and abandons the request if the time runs out, else
-    /// the error of the operation if it failed. The request is empty afterwards, whether this returned or threw. An empty request returns
-    /// at once.
+    /// Returns what a receive got or start_next_size() has found; 0 bytes for other operations. Throws Error{timeout} and abandons the
+    /// request if the time runs out, else the error of the operation if it failed. The request is empty afterwards, whether this returned
+    /// or threw. An empty request returns at once.
     Received wait(Timeout timeout);
     /// Waits as wait(Timeout) does, until the request's own deadline. If it has none, the setting ROLLCALL_TIMEOUT counts from now (by
     /// default there is no deadline).

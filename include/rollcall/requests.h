@@ -2,8 +2,8 @@
  * Requests for C: how a program waits for operations under way, and gives them up. A part of rollcall.h.
  *
  * The rules in rollcall.h hold here. request.hpp says more, errors among it. A call that takes the result of a request, or its failure,
- * frees it and sets its pointer to NULL. A NULL request counts as done. `received` gets the number of bytes that a receive got, and may be
- * NULL. One thread at a time may use a request.
+ * frees it and sets its pointer to NULL. A NULL request counts as done. `received` gets the number of bytes that a receive got, or that the
+ * message of rollcall_start_next_size() has, and may be NULL. One thread at a time may use a request.
  */
 #ifndef ROLLCALL_REQUESTS_H
 #define ROLLCALL_REQUESTS_H

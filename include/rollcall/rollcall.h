@@ -223,6 +223,11 @@ rollcall_status rollcall_start_receive(const rollcall_communicator* communicator
 /** \} */
 /** Waits until a message with this tag from rank `from` has been announced, and sets its size. The message stays for a later receive. */
 rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes);
+/** Starts to wait for such a message. When the request is done, the size of the message is what a receive gives as `received` (requests.h,
+ * queues.h). With a queue of one such request for each source, a program takes messages of any size from whichever rank. `timeout` is as
+ * for rollcall_start_receive(). */
+rollcall_status rollcall_start_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout,
+                                         rollcall_request** request);
 /** Looks for such a message without waiting. `found` becomes 1 and `bytes` its size if there is one; else `found` becomes 0, and `bytes`
  * stays, and the call also moves data, as rollcall_progress() does. Communicator::try_next_size() says how to use it in an event loop. */
 rollcall_status rollcall_try_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int* found, uint64_t* bytes);

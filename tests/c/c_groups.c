@@ -122,6 +122,11 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
         OK(rollcall_start_intergroup_send(between, mine, sizeof mine, partner, 7, ROLLCALL_FOREVER, &request));
         OK(rollcall_intergroup_next_size(between, partner, 7, ROLLCALL_FOREVER, &received));
         CHECK(received == sizeof got);
+        rollcall_request* next = NULL;
+        received = 0;
+        OK(rollcall_intergroup_start_next_size(between, partner, 7, ROLLCALL_FOREVER, &next));
+        OK(rollcall_wait(&next, ROLLCALL_FOREVER, &received));
+        CHECK(received == sizeof got);
         int found = 0;
         OK(rollcall_intergroup_try_next_size(between, partner, 7, &found, &received));
         CHECK(found == 1 && received == sizeof got);

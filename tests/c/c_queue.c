@@ -49,6 +49,23 @@ void completion_queues(const rollcall_communicator* world, int rank, int size) {
     }
     CHECK(received == kCount);
 
+    /* Messages of any size from whichever rank, also from this rank. */
+    char text[64], all[64];
+    memset(text, 'a' + rank % 26, sizeof text);
+    for (int from = 0; from < size; ++from) {
+        OK(rollcall_start_next_size(world, from, 55, ROLLCALL_DEFAULT_TIMEOUT, &request));
+        OK(rollcall_queue_add(queue, &request, (uint64_t)from));
+    }
+    for (int to = 0; to < size; ++to) OK(rollcall_send(world, text, (uint64_t)(rank + to) % 64, to, 55, ROLLCALL_FOREVER));
+    for (int left = size; left > 0; --left) {
+        uint64_t bytes = 0;
+        OK(rollcall_queue_next(queue, &completion));
+        const int from = (int)completion.context;
+        CHECK(completion.status == ROLLCALL_OK && completion.received == (uint64_t)(rank + from) % 64);
+        OK(rollcall_receive(world, all, completion.received, from, 55, ROLLCALL_FOREVER, &bytes));
+        CHECK(bytes == completion.received && (bytes == 0 || all[bytes - 1] == 'a' + from % 26));
+    }
+
     OK(rollcall_start_receive(world, &got, sizeof got, rank, 77, 1000000, &request));
     OK(rollcall_queue_add(queue, &request, 5));
     OK(rollcall_queue_next_for(queue, ROLLCALL_DEFAULT_TIMEOUT, &got, &completion));

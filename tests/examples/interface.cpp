@@ -11,6 +11,7 @@ int main() {
     send_around(world);
     swap_rows(world);
     collect(world);
+    serve(world);
     share_work(world);
     gather_rows(world);
     combine(world);

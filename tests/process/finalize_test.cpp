@@ -13,8 +13,8 @@ namespace {
 class UnderWay : public testing::TestWithParam<std::string> {};
 // The error says what is under way, and how many collective operations and messages that is.
 INSTANTIATE_TEST_SUITE_P(AtTheEnd, UnderWay,
-                         testing::Values("send:0:1", "receive:0:1", "barrier:1:0", "begun_plan:1:0", "started_plan:1:0", "thread:0:1",
-                                         "all:1:3"),
+                         testing::Values("send:0:1", "receive:0:1", "next_size:0:1", "barrier:1:0", "begun_plan:1:0", "started_plan:1:0",
+                                         "thread:0:1", "all:1:4"),
                          [](const auto& tested) { return tested.param.substr(0, tested.param.find(':')); });
 
 TEST_P(UnderWay, IsCountedAndNothingIsTornDown) {
@@ -26,7 +26,7 @@ TEST_P(UnderWay, IsCountedAndNothingIsTornDown) {
 TEST(AtTheEnd, WhatIsDestroyedHindersNobody) { expect_success(3, {"finalize_after_dropping"}, with({"ROLLCALL_LANDING_BYTES=0"})); }
 
 TEST(AtTheEnd, ARequestThatOutlivesTheJobEndsIt) {
-    for (const std::string what : {"send", "receive", "barrier"}) {
+    for (const std::string what : {"send", "receive", "next_size", "barrier"}) {
         const Ended ended = run_ranks(2, {"leaves_a_request:" + what}, with({"ROLLCALL_LANDING_BYTES=0"}));
         // The first rank's finalize() throws, so its exit code is that of an error. Its process and that of the other rank end.
         EXPECT_EQ(ended.code, 5) << what << "\n" << ended.out << ended.error;
@@ -39,7 +39,7 @@ TEST(AtTheEnd, ToWaitForWhatOutlivesTheJobSaysSo) {
     for (const std::string progress : {"ROLLCALL_PROGRESS=thread", "ROLLCALL_PROGRESS=host"}) {
         const Ended ended = run_ranks(2, {"waits_after_the_end"}, with({progress}));
         EXPECT_EQ(ended.code, 5) << ended.out << ended.error;
-        EXPECT_TRUE(has(ended.out, "told 11 times")) << ended.out << ended.error;
+        EXPECT_TRUE(has(ended.out, "told 13 times")) << ended.out << ended.error;
         EXPECT_FALSE(has(ended.out, "says")) << ended.out << ended.error;
     }
 }

@@ -40,6 +40,11 @@ TEST(EventLoop, LooksForMessages) {
             expect_success(ranks, {"looks_in_an_event_loop:20:" + progress}, with({"ROLLCALL_PROGRESS=" + progress}));
 }
 
+TEST(EventLoop, IsWokenByMessagesOfAnySize) {
+    for (const std::string progress : {"host", "thread"})
+        for (const int ranks : {1, 3}) expect_success(ranks, {"next_sizes_in_an_event_loop:20"}, with({"ROLLCALL_PROGRESS=" + progress}));
+}
+
 TEST(EventLoop, SleepsBesideAnotherThreadsCall) {
     for (const char* const progress : {"ROLLCALL_PROGRESS=host", "ROLLCALL_PROGRESS=thread"})
         expect_success(2, {"loop_beside_a_call"}, with({progress}));

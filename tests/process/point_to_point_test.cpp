@@ -2,6 +2,8 @@
 /// Sends and receives between real processes. ranks/point_to_point.cpp says what each scenario checks.
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include "tests/process/harness.hpp"
 
 namespace rollcall::test {
@@ -17,6 +19,11 @@ Words queues() {
             "queue_destroyed", "queue_threads:" + std::to_string(200 / kSlower)};
 }
 
+Words next_messages() {
+    return {fmt::format("serves_whoever_comes:{}:{}", 20 / kSlower, a_seed()), "starts_next_sizes", "gives_up_next_sizes",
+            fmt::format("next_sizes_by_threads:{}", 60 / kSlower)};
+}
+
 class PointToPoint : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, PointToPoint, testing::ValuesIn(rank_counts()), testing::PrintToStringParamName());
 
@@ -29,6 +36,11 @@ TEST_P(PointToPoint, CompletionQueues) { expect_success(GetParam(), queues()); }
 TEST_P(PointToPoint, CompletionQueuesWithHostDrivenProgress) {
     expect_success(GetParam(), queues(), {.environment = {"ROLLCALL_PROGRESS=host"}, .launcher = {}});
 }
+TEST_P(PointToPoint, FromWhicheverRank) { expect_success(GetParam(), next_messages()); }
+TEST_P(PointToPoint, FromWhicheverRankWithHostDrivenProgress) {
+    expect_success(GetParam(), next_messages(), with({"ROLLCALL_PROGRESS=host"}));
+}
+TEST_P(PointToPoint, FromWhicheverRankSleepingAtOnce) { expect_success(GetParam(), next_messages(), with({"ROLLCALL_SPIN=0"})); }
 TEST_P(PointToPoint, CompletionQueuesSleepingAtOnce) {
     expect_success(GetParam(), queues(), {.environment = {"ROLLCALL_SPIN=0"}, .launcher = {}});
 }
@@ -55,6 +67,24 @@ TEST(Messages, SizesOfWhatWaitsAtItsSender) {
     for (const char* landing : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=20000"})
         expect_success(2, {"next_sizes:150", "next_sizes:150:looks", "resized_by_threads", "resized_or_taken_back"},
                        {.environment = {landing}, .launcher = {}});
+}
+TEST(Messages, FromWhicheverRankWhileTheyWaitAtTheirSenders) {
+    for (const char* landing : {"ROLLCALL_LANDING_BYTES=0", "ROLLCALL_LANDING_BYTES=20000"})
+        expect_success(3,
+                       {fmt::format("serves_whoever_comes:{}:{}", 150 / kSlower, a_seed()), "starts_next_sizes", "next_sizes_by_threads"},
+                       with({landing}));
+}
+TEST(Messages, FromWhicheverRankWithoutNodeMemory) {
+    expect_success(3, next_messages(), with({"ROLLCALL_NODE_MEMORY=no"}));
+    expect_success(3, next_messages(), with({"ROLLCALL_EAGER_BYTES=0"}));
+}
+TEST(Messages, NextSizeOfADeadSender) {
+    for (const char* const progress : {"ROLLCALL_PROGRESS=thread", "ROLLCALL_PROGRESS=host"}) {
+        const Ended ended = run_ranks(3, {"next_size_of_the_dead"}, with({progress}));
+        EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+        for (const char* rank : {"rank 0 done", "rank 2 done"})
+            EXPECT_EQ(lines_with(ended.out, rank).size(), 1u) << ended.out << ended.error;
+    }
 }
 TEST(Messages, SizeOfADeadSender) {
     const Ended ended = run_ranks(2, {"size_of_the_dead"});

@@ -25,6 +25,7 @@ ROLLCALL_SCENARIO(waits_after_the_end) {
     struct Kept {
         std::array<std::byte, 8> data{};
         std::array<Request, 7> requests;
+        Request next;
         std::array<Plan, 2> plans;
         std::unique_ptr<CompletionQueue> queue;
     };
@@ -34,9 +35,11 @@ ROLLCALL_SCENARIO(waits_after_the_end) {
     if (scene.rank != 0) return;
     for (Request& request : kept.requests) request = scene.world.start_receive(kept.data, 1, 1);
     for (Plan& plan : kept.plans) plan.start();
+    kept.next = scene.world.start_next_size(1, 1);
     kept.queue = std::make_unique<CompletionQueue>(scene.world);
     kept.queue->add(scene.world.start_receive(kept.data, 1, 1), 7);
     kept.queue->add(scene.world.start_barrier(), 8);
+    kept.queue->add(scene.world.start_next_size(1, 1), 9);
     waits.work = [] {
         int told = 0;
         const auto tells = [&](const char* what, const auto& call) {
@@ -49,14 +52,15 @@ ROLLCALL_SCENARIO(waits_after_the_end) {
                 if (!good) fmt::print("{} says: {}\n", what, error.what());
             }
         };
-        auto& [data, requests, plans, queue] = kept;
+        auto& [data, requests, next, plans, queue] = kept;
         tells("wait", [&] { requests[0].wait(); });
         tells("wait with a time", [&] { requests[1].wait(kForever); });
         tells("wait_for", [&] { requests[2].wait_for(kForever); });
         tells("test", [&] { requests[3].test(); });
         tells("wait_any", [&] { requests[4 + Request::wait_any(std::span(requests).subspan(4, 2), kForever)].wait(); });
         tells("wait_all", [&] { Request::wait_all(std::span(requests).first(6), kForever); });
-        for (int i = 0; i < 2; ++i)
+        tells("wait for a message", [&] { next.wait(); });
+        for (int i = 0; i < 3; ++i)
             tells("a queue", [&] {
                 const Completion completion = queue->next();
                 if (completion.error) throw Error(*completion.error);

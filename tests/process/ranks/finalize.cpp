@@ -55,10 +55,11 @@ ROLLCALL_SCENARIO(finalize_refused) {
         const bool everything = what == "all";
         std::vector<std::byte> in(kLarge), other(kLarge);
         int value = 0;
-        Request send, receive, barrier;
+        Request send, receive, next, barrier;
         std::thread thread;
         if (what == "send" || everything) send = world.start_send(std::span<const std::byte>(block), 1, 1);
         if (what == "receive" || everything) receive = world.start_receive(std::span(in), 1, 2);
+        if (what == "next_size" || everything) next = world.start_next_size(1, 4);
         if (what == "barrier") barrier = world.start_barrier();
         if (what == "begun_plan" || what == "started_plan" || everything) plan.begin();
         if (what == "started_plan") plan.start();
@@ -76,6 +77,8 @@ ROLLCALL_SCENARIO(finalize_refused) {
         if (messages) check(says(error, fmt::format("{} point-to-point", messages)), "it says '{}'", error.what());
         check(says(error, "rank 0"), "the rank is not named: '{}'", error.what());
         if (receive) check(says(error, "with tag"), "no receive is named: '{}'", error.what());
+        if (what == "next_size")
+            check(says(error, "for example a wait for a message with tag 4 from rank 1 of"), "it is not named: '{}'", error.what());
         if (barrier) check(says(error, "barrier") && says(error, world.name()), "the barrier is not named: '{}'", error.what());
         scene.raise(kRefused);
         if (receive) {
@@ -83,6 +86,10 @@ ROLLCALL_SCENARIO(finalize_refused) {
             check_pattern(in.data(), kLarge, 6, "what was under way");
         }
         if (send) send.wait();
+        if (next) {
+            check(next.wait().bytes == sizeof(int), "the message that was waited for has another size");
+            check(world.receive<int>(1, 4) == 4, "it has another value");
+        }
         if (barrier) barrier.wait();
         if (what == "begun_plan" || everything) plan.run();
         if (what == "started_plan") plan.wait();
@@ -96,6 +103,7 @@ ROLLCALL_SCENARIO(finalize_refused) {
             check_pattern(in.data(), kLarge, 5, "the send that was under way");
         }
         if (scene.rank == 1 && (what == "receive" || what == "all")) world.send(std::span<const std::byte>(pattern(kLarge, 6)), 0, 2);
+        if (scene.rank == 1 && (what == "next_size" || what == "all")) world.send(4, 0, 4);
         if (what == "barrier") world.barrier();
         if (plans) plan.run();
         if (scene.rank == 1 && (what == "thread" || what == "all")) world.send(77, 0, 3);
@@ -128,6 +136,7 @@ ROLLCALL_SCENARIO(leaves_a_request) {
     const std::string what = scene.word(0);
     if (what == "send") kept = scene.world.start_send(std::span<const std::byte>(data), 1, 1);
     if (what == "receive") kept = scene.world.start_receive(std::span(data), 1, 1);
+    if (what == "next_size") kept = scene.world.start_next_size(1, 1);
     if (what == "barrier") kept = scene.world.start_barrier();
 }
 

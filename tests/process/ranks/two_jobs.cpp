@@ -51,6 +51,7 @@ void exchange_in_further_forms(const Intercommunicator& between) {
     const int mine[2] = {other, 7};
     int theirs[2] = {-1, -1};
     Request send = between.start_send(mine, other);
+    check(between.start_next_size(other).wait().bytes == sizeof mine, "the message that comes has another size");
     check(between.next_size(other) == sizeof mine, "the next message has {} bytes", between.next_size(other));
     std::vector<int> resized;
     check(between.receive_resized(resized, other).bytes == sizeof mine && resized == std::vector(mine, mine + 2), "it brought {} elements",
@@ -67,6 +68,7 @@ void exchange_in_further_forms(const Intercommunicator& between) {
         check(theirs[0] == other && theirs[1] == 7, "an array brought {} and {}", theirs[0], theirs[1]);
     }
     expect_error(ErrorCode::invalid_argument, "a message from no rank", [&] { between.next_size(between.remote_size()); });
+    expect_error(ErrorCode::invalid_argument, "a wait for no rank", [&] { between.start_next_size(between.remote_size()); });
 }
 
 void check_ended(const Intercommunicator& between) {

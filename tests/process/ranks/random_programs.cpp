@@ -298,7 +298,10 @@ void RandomProgram::message(Random& same) {
             here_.note(call->what);
             const bool is_well = deaths_.survive(call->ranks, [&] {
                 if (!is_between && own_() % 2) check(group.next_size(from, tag) == bytes, "{}: another size", call->what);
-                if (own_() % 4 == 0) check(group.start_next_size(from, tag).wait().bytes == bytes, "{}: another size came", call->what);
+                if (own_() % 4 == 0) {
+                    Request next = is_between ? between_.start_next_size(from, tag) : group.start_next_size(from, tag);
+                    check(next.wait().bytes == bytes, "{}: another size came", call->what);
+                }
                 const Received received = receive(*call).wait();
                 check(received.bytes == bytes, "{}: {} bytes came", call->what, received.bytes);
             });

@@ -350,6 +350,9 @@ rollcall_status rollcall_create(const rollcall_communicator* communicator, const
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result) {
     return make_communicator(result, [&] { return checked(communicator).duplicate(); });
 }
+rollcall_status rollcall_shrink(const rollcall_communicator* communicator, int64_t timeout, rollcall_communicator** result) {
+    return make_communicator(result, [&] { return checked(communicator).shrink(deadline(timeout)); });
+}
 
 rollcall_status rollcall_communicator_copy(const rollcall_communicator* communicator, rollcall_communicator** result) {
     return make_communicator(result, [&] { return checked(communicator); });

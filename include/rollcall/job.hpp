@@ -138,7 +138,8 @@ class ROLLCALL_EXPORT Job {
     ///
     /// Throws Error{timeout} if the other ranks have not come within ROLLCALL_TIMEOUT, and Error{peer_failed} if a rank has died, even if
     /// an earlier call has already reported that death. It then waits for no rank, but gives living ranks up to a second to take messages
-    /// of this rank whose sends have ended.
+    /// of this rank whose sends have ended. If the other ranks have gone on without each rank that died (Communicator::shrink()), it waits
+    /// for all of them and does not throw.
     ///
     /// Throws Error{mismatch, timeout, ...} if data was not delivered that an earlier call had handed over
     /// (CollectiveOptions::until_delivered), or if calls did not match, and no call on this rank has reported it. Calls that did not match

@@ -196,6 +196,9 @@ rollcall_status rollcall_split_by_host(const rollcall_communicator* communicator
 rollcall_status rollcall_create(const rollcall_communicator* communicator, const int* ranks, size_t count, rollcall_communicator** result);
 /** Makes a communicator of the same ranks, with messages and operations separate from those of `communicator`. Collective. */
 rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, rollcall_communicator** result);
+/** Makes a communicator of the ranks that are left after failures. Collective over these ranks. Communicator::shrink() in communicator.hpp
+ * says what becomes of messages of `communicator`, and when rollcall_finalize() succeeds. */
+rollcall_status rollcall_shrink(const rollcall_communicator* communicator, int64_t timeout, rollcall_communicator** result);
 /** Gives one more handle to the same communicator, also to that of the world. Not collective. Free each handle. */
 rollcall_status rollcall_communicator_copy(const rollcall_communicator* communicator, rollcall_communicator** result);
 /** Frees a handle that split, split_by_host, create, duplicate or copy gave. NULL is allowed. */

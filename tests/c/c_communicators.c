@@ -19,6 +19,15 @@ void communicators(const rollcall_communicator* world, int rank, int size) {
     rollcall_communicator_free(half);
     OK(rollcall_barrier(twin, ROLLCALL_FOREVER));
 
+    /* Nobody is lost, so all of them are left. */
+    rollcall_communicator* left = NULL;
+    OK(rollcall_shrink(twin, ROLLCALL_FOREVER, &left));
+    CHECK(left && rollcall_size(left) == rollcall_size(twin) && rollcall_rank(left) == rollcall_rank(twin));
+    OK(rollcall_barrier(left, ROLLCALL_FOREVER));
+    rollcall_communicator_free(left);
+    CHECK(rollcall_shrink(NULL, ROLLCALL_FOREVER, &left) == ROLLCALL_INVALID_ARGUMENT && !left);
+    CHECK(rollcall_shrink(twin, -2, &left) == ROLLCALL_INVALID_ARGUMENT && !left);
+
     /* One more handle to the same communicator, which stays when the first one has gone. */
     rollcall_communicator* same = NULL;
     OK(rollcall_communicator_copy(twin, &same));

@@ -19,7 +19,8 @@ namespace {
 // wait longer for it, so that they leave in good order.
 constexpr Timeout kCloseTimeout = std::chrono::seconds(5);
 constexpr Timeout kLeaveTimeout = std::chrono::seconds(10);
-// After a failure a rank waits so long for messages that living ranks have not taken yet, although their sends have succeeded.
+// After a failure a rank waits so long for messages that living ranks have not taken yet, although their sends have succeeded. At the end
+// of a smaller job it waits so long until all know that all have come.
 constexpr Nanoseconds kDeliverWithin = 1000 * kMillisecond;
 // What the network library holds leaves as soon as a receiver reads. (Over TCP, UCX also waits for an answer of each rank, even if it holds
 // nothing.)
@@ -107,7 +108,7 @@ void Process::finalize() {
 void Process::meet_those_left() {
     lane_->let_words_leave();
     deliver_what_is_left();
-    AgreementCall all(world_, place().rank, kAgreementAtTheEnd, {});
+    AgreementCall all(world_, place().rank, kAllAtTheEnd, {});
     const Timeout limit = settings_.timeout ? Timeout(settings_.timeout) : kForever;
     if (!lane_->run(all, limit))
         lane_->abandon(all, [&] {
@@ -118,6 +119,10 @@ void Process::meet_those_left() {
     std::optional<Error> failure;
     lane_->as_owner([&](Engine& engine) { failure = engine.loss(); });
     if (failure) throw Error(*failure);
+    // Over TCP the messages of a rank that leaves may be lost if they have not been read. So a rank leaves when all know that all are here.
+    // From now on a rank that goes is no failure.
+    AgreementCall leave(world_, place().rank, kAllMayLeave, {});
+    if (!lane_->run(leave, std::chrono::nanoseconds(kDeliverWithin))) lane_->abandon(leave, Error(ErrorCode::timeout, ""));
 }
 
 void Process::vanish() noexcept {

@@ -22,7 +22,7 @@ std::vector<int> Agreement::awaited() const {
 void Agreement::enter(Part mine, Messages& out) {
     mine_ = mine;
     if (is_over()) return;
-    if (asked_by_ >= 0) out.push_back({.says = Says::answers, .to = asked_by_, .part = mine});
+    if (asked_by_ >= 0) out.push_back({.says = Says::answers, .to = expected_ = asked_by_, .part = mine});
     go_on(out);
 }
 
@@ -91,10 +91,8 @@ void Agreement::hear(int from, const Message& message, Messages& out) {
             if (is_over()) return;
             if (!message.decision->have(rank_))
                 is_left_out_ = true;
-            else if (leads())
-                decide(message.decision, rank_, out);
             else if (mine_ && message.leader >= asked_by_)
-                decide(message.decision, message.leader, out);
+                decide(message.decision, leads() ? rank_ : message.leader, out);
             return;
         case Says::is_absent:
             if (is_left(from)) absent_[static_cast<std::size_t>(from)] = true;

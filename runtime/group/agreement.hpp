@@ -25,10 +25,11 @@ struct Survivors {
 /// of them has answered or is lost, it decides and tells them. If it is lost, the next one leads. That one is told of an earlier decision
 /// by whoever has heard of it, and then decides the same.
 ///
-/// Why there are no two decisions: a member that answers a leader takes no decision of a lower one any more. So when a leader has all
-/// answers, either one of them is an earlier decision, or no living member has heard of one and none will take one. (A member that has
-/// heard of a decision and is lost does no harm: nobody else acts on it.) This needs a failure to be noticed by all, and only where there
-/// is one. If two living ranks take each other for lost, each of them may be left out by others: see is_left_out().
+/// Why there are no two decisions: a member that has answered a leader takes no decision of a lower one any more, also if it leads later.
+/// So when a leader has all answers, either one of them is an earlier decision, or no living member has heard of one and none will take
+/// one. (A member that has heard of a decision and is lost does no harm: nobody else acts on it.) This needs a failure to be noticed by
+/// all, and only where there is one. If two living ranks take each other for lost, each of them may be left out by others: see
+/// is_left_out().
 ///
 /// Example: 0 is lost, so 1 asks 2 and 3. Both answer, 1 decides {1, 2, 3}, tells 2, and dies. 2 has the decision. 3 expects 2 to lead and
 /// says so; 2 answers with the decision.

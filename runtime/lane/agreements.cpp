@@ -105,7 +105,7 @@ void Agreements::hear(const CollectiveHeader& header, transport::ConstBytes payl
     const auto says = static_cast<Agreement::Says>(header.base.code);
     const bool is_question = says == Agreement::Says::asks || says == Agreement::Says::waits;
     const CommunicatorState* const communicator = engine_.communicators_.find(key.first);
-    const bool can_come = communicator && !communicator->retired && (!engine_.finalizing_ || key.second == kAgreementAtTheEnd);
+    const bool can_come = communicator && !communicator->retired && (!engine_.finalizing_ || is_at_the_end(key.second));
     auto found = all_.find(key);
     if ((found == all_.end() || !found->second.state.has_entered()) && !can_come) {
         if (!is_question || (!communicator && !engine_.communicators_.is_past(key.first))) return;  // it is still being made here
@@ -195,7 +195,7 @@ void Agreements::end_if_over(Entry& its) {
     if (!its.state.decision()) return;
     its.caller->decision = its.state.decision();
     // At the end of the job a rank that is missing is a failure.
-    if (its.caller->number != kAgreementAtTheEnd)
+    if (!is_at_the_end(its.caller->number))
         for (const int member : its.caller->decision->lost) engine_.peers_.excuse(its.group->world_rank(member));
     finish(its, nullptr);
 }
@@ -231,7 +231,7 @@ void Agreements::add_awaited(std::vector<int>& peers) const {
 
 bool Agreements::drops(std::uint64_t communicator) const {
     return std::ranges::any_of(all_, [&](const auto& each) {
-        return each.first.first == communicator && each.first.second != kAgreementAtTheEnd && each.second.caller && each.second.has_lost;
+        return each.first.first == communicator && !is_at_the_end(each.first.second) && each.second.caller && each.second.has_lost;
     });
 }
 

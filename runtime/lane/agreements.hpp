@@ -19,8 +19,10 @@
 
 namespace rollcall::runtime {
 
-/// The agreement of all ranks that have not died at the end of a job. Others have the numbers 1, 2, ... in each communicator.
-inline constexpr std::uint64_t kAgreementAtTheEnd = 0;
+/// The agreements of all ranks that have not died at the end of a job: that all have come, and that all know that. Others have the numbers
+/// 1, 2, ... in each communicator.
+inline constexpr std::uint64_t kAllAtTheEnd = 0, kAllMayLeave = ~std::uint64_t{0};
+inline bool is_at_the_end(std::uint64_t agreement) noexcept { return agreement == kAllAtTheEnd || agreement == kAllMayLeave; }
 
 /// A caller that waits until the ranks of a communicator that are left have agreed. Done when they have. The caller holds it and waits for
 /// it. Owner-only, except Waitable::done(), and the decision once it is done.

@@ -151,6 +151,29 @@ TEST(Agreement, ALateDecisionIsNotTaken) {
     EXPECT_EQ(scene.of(2).decision()->ranks, (std::vector{1, 2}));
 }
 
+// Nor does it if it leads by then: the leader that it has answered may have decided otherwise.
+TEST(Agreement, ALateDecisionIsNotTakenByALaterLeader) {
+    Scene scene(4);
+    const auto decide_and_die = [&](int leader) {
+        while (!scene.of(leader).decision()) scene.deliver(0);
+        scene.kill(leader);
+    };
+    for (int member = 0; member < 4; ++member) scene.enter(member);
+    decide_and_die(0);
+    const Agreement::Message late{.says = Says::decided, .to = 2, .leader = 0, .decision = scene.of(0).decision()};
+    scene.forget(Says::decided);
+    for (int member = 1; member < 4; ++member) scene.notice(member, 0);
+    decide_and_die(1);
+    scene.hear(3, 1, {.says = Says::decided, .to = 3, .leader = 1, .decision = scene.of(1).decision()});
+    ASSERT_TRUE(scene.of(3).decision());
+    scene.forget(Says::decided);
+    scene.notice(2, 1);
+    scene.notice(3, 1);
+    scene.hear(2, 0, late);
+    scene.deliver_all();
+    scene.expect_agreement("3 has the decision of 1");
+}
+
 TEST(Agreement, AMemberThatHasNoPartIsLeftOut) {
     Scene scene(3);
     scene.enter(1);
@@ -186,7 +209,7 @@ TEST(Agreement, RandomDeathsLeaveOneDecision) {
     std::mt19937_64 random = seeded_random();
     std::size_t decided_by_the_dead = 0;
     for (int run = 0; run < 20'000; ++run) {
-        const int n = 1 + static_cast<int>(random() % 7);
+        const int n = 1 + static_cast<int>(random() % 9);
         Scene scene(n);
         std::vector<std::pair<int, int>> notices;
         std::vector<int> calls;

@@ -2,9 +2,12 @@
 // keeps the sums of the finished rounds, so only the round in which the rank died is computed again.
 //
 //     rollcall run -n 4 --max-failures 1 build/release/examples/13_go_on
+//
+// An argument is the round in which the rank dies (default: 20).
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <vector>
 
@@ -27,28 +30,32 @@ double part_of(std::size_t round, const rollcall::Communicator& ranks) {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+    const std::size_t dies_in = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 20;
     try {
         rollcall::Job job;
         rollcall::Communicator ranks = job.world();
         std::vector<double> sums;
-        bool is_smaller = false;
-        while (sums.size() < kRounds) try {
-                if (is_smaller) {
+        for (bool meets = false;;) try {
+                if (meets) {
                     ranks = ranks.shrink();
                     // A rank may have finished a round in which others have failed. They go on where the last of them is.
                     std::size_t finished = sums.size();
                     ranks.allreduce(finished, rollcall::minimum);
+                    if (finished == kRounds) break;
                     sums.resize(finished);
-                    is_smaller = false;
+                    meets = false;
                 }
-                if (sums.size() == 20 && job.rank() == 1) std::raise(SIGKILL);
-                double sum = part_of(sums.size(), ranks);
-                ranks.allreduce(sum, rollcall::sum);
-                sums.push_back(sum);
+                while (sums.size() < kRounds) {
+                    if (sums.size() == dies_in && job.rank() == 1) std::raise(SIGKILL);
+                    double sum = part_of(sums.size(), ranks);
+                    ranks.allreduce(sum, rollcall::sum);
+                    sums.push_back(sum);
+                }
+                meets = true;  // others may have failed in the last round
             } catch (const rollcall::Error& error) {
                 if (error.code() != rollcall::ErrorCode::peer_failed) throw;
-                is_smaller = true;
+                meets = true;
             }
         if (ranks.rank() == 0)
             std::printf("pi is about %.5f; %d of %d ranks have finished\n", std::accumulate(sums.begin(), sums.end(), 0.0), ranks.size(),

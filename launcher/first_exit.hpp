@@ -1,5 +1,5 @@
 /// \file
-/// Which of two failures that the launcher hears of was the first one, and the cause of the other.
+/// Which of two failures, of which the launcher hears, was the first one. It has caused the other one.
 #pragma once
 
 #include <signal.h>

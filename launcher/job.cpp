@@ -240,7 +240,8 @@ void Job::host_lost(const Frame& frame) {
     if (stage_ != Stage::finishing) {
         fail(failed, code, sentence);
     } else if (code_ == 0) {
-        code_ = code;
+        failures_.count(failed, code);
+        if (failures_.too_many()) code_ = code;
         say(sentence);
     }
 }

@@ -124,8 +124,8 @@ class Process : public std::enable_shared_from_this<Process> {
     /// Leaves the job in good order: waits for all ranks, then closes the connections. Collective. The job is left also when it throws.
     /// Only the first call does anything. Throws:
     /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
-    /// - Error{peer_failed} if a rank died, and the others have not gone on without it (Engine::has_gone_on()). If the death is known at the beginning of the call, it does not wait for other ranks, but for
-    ///   messages of this rank that have not left, for a second at most.
+    /// - Error{peer_failed} if a rank died, and the others have not agreed to go on without it (Engine::loss()). If the death is known at
+    ///   the beginning of the call, it does not wait for other ranks, but for messages of this rank that have not left, for a second at most.
     /// - The Error of a call that failed after its caller had left, of which no caller here was told: calls that do not match, or data that
     ///   was handed over and not delivered. The job is left in good order before it is thrown.
     /// - The first Error with which the end of a connection to another job failed. The job is left in good order before it is thrown.

@@ -12,10 +12,10 @@ int Agreement::lowest_left() const { return static_cast<int>(std::ranges::find(l
 
 std::vector<int> Agreement::awaited() const {
     if (!mine_ || is_over()) return {};
-    if (!leads()) return {lowest_left()};
+    if (!leads_) return {lowest_left()};
     std::vector<int> members;
     for (int member = 0; member < static_cast<int>(lost_.size()); ++member)
-        if (member != rank_ && is_left(member) && !answers_[static_cast<std::size_t>(member)]) members.push_back(member);
+        if (is_missing(member)) members.push_back(member);
     return members;
 }
 
@@ -28,6 +28,7 @@ void Agreement::enter(Part mine, Messages& out) {
 
 void Agreement::lose(int member, Messages& out) {
     if (member == rank_ || !is_left(member)) return;
+    if (leads_ && !is_over() && is_missing(member)) --missing_;
     lost_[static_cast<std::size_t>(member)] = true;
     if (mine_ && !is_over()) go_on(out);
 }
@@ -35,9 +36,12 @@ void Agreement::lose(int member, Messages& out) {
 void Agreement::go_on(Messages& out) {
     const int leader = lowest_left();
     if (leader == rank_) {
-        if (!leads()) {
+        if (!leads_) {
+            leads_ = true;
             answers_.resize(lost_.size());
-            for (const int member : awaited()) out.push_back({.says = Says::asks, .to = member});
+            const std::vector<int> members = awaited();
+            for (const int member : members) out.push_back({.says = Says::asks, .to = member});
+            missing_ = static_cast<int>(members.size());
         }
         decide_if_all_answered(out);
     } else if (leader != expected_) {
@@ -47,7 +51,7 @@ void Agreement::go_on(Messages& out) {
 }
 
 void Agreement::decide_if_all_answered(Messages& out) {
-    if (!awaited().empty()) return;
+    if (missing_ > 0) return;
     auto decision = std::make_shared<Survivors>();
     answers_[static_cast<std::size_t>(rank_)] = mine_;
     for (int member = 0; member < static_cast<int>(lost_.size()); ++member) {
@@ -66,7 +70,8 @@ void Agreement::decide_if_all_answered(Messages& out) {
 void Agreement::decide(std::shared_ptr<const Survivors> decision, int leader, Messages& out) {
     decision_ = std::move(decision);
     leader_ = leader;
-    if (!leads()) return;
+    answers_ = {};
+    if (!leads_) return;
     for (const int member : decision_->ranks)
         if (member != rank_ && is_left(member))
             out.push_back({.says = Says::decided, .to = member, .leader = leader_, .decision = decision_});
@@ -76,15 +81,18 @@ void Agreement::hear(int from, const Message& message, Messages& out) {
     switch (message.says) {
         case Says::waits:
         case Says::asks:
-            if (decision_) {
-                out.push_back({.says = Says::decided, .to = from, .leader = leader_, .decision = decision_});
-            } else if (message.says == Says::asks && from >= asked_by_ && !is_left_out_) {
+            if (message.says == Says::asks && from >= asked_by_ && !is_left_out_) {
                 asked_by_ = from;
-                if (mine_) out.push_back({.says = Says::answers, .to = from, .part = *mine_});
+                if (mine_ && !decision_) out.push_back({.says = Says::answers, .to = from, .part = *mine_});
+            }
+            if (decision_) {
+                const int leader = message.says == Says::asks ? from : lowest_left() == rank_ ? rank_ : leader_;
+                out.push_back({.says = Says::decided, .to = from, .leader = leader, .decision = decision_});
             }
             return;
         case Says::answers:
-            if (!leads() || is_over()) return;
+            if (!leads_ || is_over()) return;
+            if (is_missing(from)) --missing_;
             answers_[static_cast<std::size_t>(from)] = message.part;
             return decide_if_all_answered(out);
         case Says::decided:
@@ -92,7 +100,7 @@ void Agreement::hear(int from, const Message& message, Messages& out) {
             if (!message.decision->have(rank_))
                 is_left_out_ = true;
             else if (mine_ && message.leader >= asked_by_)
-                decide(message.decision, leads() ? rank_ : message.leader, out);
+                decide(message.decision, leads_ ? rank_ : message.leader, out);
             return;
         case Says::is_absent:
             if (is_left(from)) absent_[static_cast<std::size_t>(from)] = true;
@@ -100,17 +108,16 @@ void Agreement::hear(int from, const Message& message, Messages& out) {
     }
 }
 
-// A leader asks again: a rank that was still making the communicator has not kept the question. The others ask one after the other whether
-// they know of a decision, because this rank may be one that was left out.
+// A leader asks again: a rank that was still making the communicator has not kept the question. The others ask their leader, and one after
+// the other whether they know of a decision, because this rank may be one that was left out.
 void Agreement::remind(Messages& out) {
     if (!mine_ || is_over()) return;
-    if (leads()) {
-        for (const int member : awaited()) out.push_back({.says = Says::asks, .to = member});
-        return;
-    }
+    const std::vector<int> members = awaited();
+    for (const int member : members) out.push_back({.says = leads_ ? Says::asks : Says::waits, .to = member});
+    if (leads_) return;
     for (std::size_t i = 0; i < lost_.size(); ++i) {
         const int member = (rank_ + ++reminded_) % static_cast<int>(lost_.size());
-        if (member == rank_ || !is_left(member)) continue;
+        if (member == rank_ || member == members.front() || !is_left(member)) continue;
         out.push_back({.says = Says::waits, .to = member});
         return;
     }

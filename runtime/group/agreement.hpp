@@ -27,9 +27,13 @@ struct Survivors {
 ///
 /// Why there are no two decisions: a member that has answered a leader takes no decision of a lower one any more, also if it leads later.
 /// So when a leader has all answers, either one of them is an earlier decision, or no living member has heard of one and none will take
-/// one. (A member that has heard of a decision and is lost does no harm: nobody else acts on it.) This needs a failure to be noticed by
-/// all, and only where there is one. If two living ranks take each other for lost, each of them may be left out by others: see
-/// is_left_out().
+/// one. (A member that has heard of a decision and is lost does no harm: nobody else acts on it.)
+///
+/// Why every member gets the decision: a member that has it passes it on to a leader that asks as if that one had taken it, and to others
+/// as its own if it is the lowest one left. No leader in between can have decided otherwise, because it needed the answer of this member.
+///
+/// Both need that all members notice a failure, and that nobody notices one that did not happen. If two living ranks take each other for
+/// lost, one of them may be left out: see is_left_out(). In the worst case two communicators have different members.
 ///
 /// Example: 0 is lost, so 1 asks 2 and 3. Both answer, 1 decides {1, 2, 3}, tells 2, and dies. 2 has the decision. 3 expects 2 to lead and
 /// says so; 2 answers with the decision.
@@ -80,14 +84,16 @@ class Agreement {
     void go_on(Messages& out);
     void decide_if_all_answered(Messages& out);
     void decide(std::shared_ptr<const Survivors> decision, int leader, Messages& out);
-    bool leads() const noexcept { return !answers_.empty(); }
     bool is_over() const noexcept { return decision_ || is_left_out_; }
     bool is_left(int member) const { return !lost_[static_cast<std::size_t>(member)]; }
+    bool is_missing(int member) const { return member != rank_ && is_left(member) && !answers_[static_cast<std::size_t>(member)]; }
 
     int rank_;
     std::vector<bool> lost_, absent_;  ///< An absent member counts as lost, too.
     std::optional<Part> mine_;
-    std::vector<std::optional<Part>> answers_;  ///< Of each member, once this one leads.
+    bool leads_ = false;
+    std::vector<std::optional<Part>> answers_;  ///< Of each member, while this one leads and has not decided.
+    int missing_ = 0;                           ///< The number of answers that it waits for.
     int expected_ = -1;                         ///< The member that was told that this one expects it to lead.
     int asked_by_ = -1;                         ///< The highest leader that has asked. With `mine_` it has been answered.
     int reminded_ = 0;

@@ -88,16 +88,32 @@ void Agreements::enter(AgreementCall& call) {
     its.pause = kFirstPause;
     its.due = engine_.machine_.now() + its.pause;
     engine_.want_tick(its.due);
+    if (its.has_lost) note_loss(key, its);
     Agreement::Messages messages;
     its.state.enter(call.part, messages);
+    go_on(key, its, messages);
+}
+
+// From now on this rank drops what has come and what comes. Others may wait until it has received that.
+void Agreements::note_loss(const Key& key, Entry& its) {
+    its.has_lost = true;
+    if (its.caller && !is_at_the_end(key.second)) engine_.let_go_of(CallKey{key.first, 0});
+}
+
+void Agreements::go_on(const Key& key, Entry& its, const Agreement::Messages& messages) {
     send(key, its, messages);
     end_if_over(its);
-    if (its.caller && drops(key.first)) engine_.let_go_of(CallKey{key.first, 0});
 }
 
 void Agreements::abandon(AgreementCall& call, const Error& error) {
-    if (const auto found = all_.find({call.group->id, call.number}); found != all_.end() && found->second.caller == &call)
-        finish(found->second, &error);
+    const auto found = all_.find({call.group->id, call.number});
+    if (found == all_.end() || found->second.caller != &call) {  // there was no memory for it
+        call.set_error(error);
+        ++engine_.finished_;
+        return call.set_done();
+    }
+    found->second.is_abandoned = true;
+    finish(found->second, &error);
 }
 
 void Agreements::hear(const CollectiveHeader& header, transport::ConstBytes payload) {
@@ -106,16 +122,19 @@ void Agreements::hear(const CollectiveHeader& header, transport::ConstBytes payl
     const bool is_question = says == Agreement::Says::asks || says == Agreement::Says::waits;
     const CommunicatorState* const communicator = engine_.communicators_.find(key.first);
     const bool can_come = communicator && !communicator->retired && (!engine_.finalizing_ || is_at_the_end(key.second));
-    auto found = all_.find(key);
-    if ((found == all_.end() || !found->second.state.has_entered()) && !can_come) {
-        if (!is_question || (!communicator && !engine_.communicators_.is_past(key.first))) return;  // it is still being made here
+    const auto found = all_.find(key);
+    const bool is_known = found != all_.end();
+    const bool has_left = is_known && found->second.is_abandoned && !found->second.state.decision();
+    if (has_left || (!can_come && !(is_known && found->second.state.has_entered()))) {
+        if (!is_question || (!is_known && !communicator && !engine_.communicators_.is_past(key.first)))
+            return;  // it is still being made here
         CollectiveHeader answer;
         answer.base.communicator = key.first;
         answer.base.code = static_cast<std::uint8_t>(Agreement::Says::is_absent);
         answer.sequence = key.second;
         return engine_.send_control(header.base.source, MessageKind::agreement, answer);
     }
-    Entry& its = found == all_.end() ? entry(key, communicator->group, communicator->rank) : found->second;
+    Entry& its = is_known ? found->second : entry(key, communicator->group, communicator->rank);
     const int from = its.group->rank_of(header.base.source);
     if (from < 0) return;
     Agreement::Message message{.says = says, .leader = header.call.root, .part = {header.base.tag, header.call.bytes}};
@@ -123,11 +142,11 @@ void Agreements::hear(const CollectiveHeader& header, transport::ConstBytes payl
         message.decision = decode(payload, its.group->size);
         if (!message.decision) return;
     }
+    if ((header.base.flags & kHasLost) && !its.has_lost) note_loss(key, its);
     Agreement::Messages messages;
     its.state.hear(from, message, messages);
-    send(key, its, messages);
-    end_if_over(its);
-    if (is_question && (header.base.flags & kHasLost) && !its.state.has_entered()) call_for(key, its, from);
+    go_on(key, its, messages);
+    if (is_question && (header.base.flags & kHasLost) && !its.state.has_entered() && !is_at_the_end(key.second)) call_for(key, its, from);
 }
 
 // This rank's caller may wait for a message of a rank that has come to the agreement.
@@ -137,17 +156,7 @@ void Agreements::call_for(const Key& key, Entry& its, int member) {
                                           fmt::format("{} of communicator {} has called shrink() because a rank was lost: call it, too",
                                                       member_name(*its.group, member), its.group->name));
     note_changes();
-    std::vector<Transfer*> waiting;
-    engine_.posted_.for_each([&](Transfer& transfer) {
-        if (transfer.key.communicator == key.first && !transfer.operation) waiting.push_back(&transfer);
-    });
-    for (Transfer* const transfer : waiting) {
-        engine_.posted_.remove(*transfer);
-        engine_.finish_failed(*transfer, *its.refusal);
-    }
-    engine_.peeks_.for_each([&](Peek& peek) {
-        if (peek.key.communicator == key.first) engine_.end_peek(peek, its.refusal.get());
-    });
+    engine_.fail_posted(-1, *its.refusal, key.first);
     ++engine_.look_changes_;
 }
 
@@ -155,12 +164,18 @@ void Agreements::lose(int peer) {
     for (auto& [key, its] : all_) {
         const int member = its.group->rank_of(peer);
         if (member < 0) continue;
-        its.has_lost = true;
+        if (!its.has_lost) note_loss(key, its);
+        if (its.caller) engine_.watch_over_peers();
         Agreement::Messages messages;
         its.state.lose(member, messages);
-        send(key, its, messages);
-        end_if_over(its);
+        go_on(key, its, messages);
     }
+    note_changes();
+}
+
+void Agreements::forget(std::uint64_t communicator) {
+    for (auto each = all_.lower_bound({communicator, 0}); each != all_.end() && each->first.first == communicator; ++each)
+        each->second.refusal.reset();
     note_changes();
 }
 
@@ -170,7 +185,9 @@ void Agreements::end(const Error& error) {
 }
 
 void Agreements::send(const Key& key, const Entry& its, const Agreement::Messages& messages) {
+    std::string decision;  // the same in all of them
     for (const Agreement::Message& message : messages) {
+        if (message.decision && decision.empty()) decision = encode(*message.decision);
         CollectiveHeader header;
         header.base.communicator = key.first;
         header.base.code = static_cast<std::uint8_t>(message.says);
@@ -180,11 +197,17 @@ void Agreements::send(const Key& key, const Entry& its, const Agreement::Message
         header.call.root = message.leader;
         header.call.bytes = message.part.first_slot;
         engine_.send_control(its.group->world_rank(message.to), MessageKind::agreement, header,
-                             message.decision ? encode(*message.decision) : std::string());
+                             message.decision ? decision : std::string());
     }
 }
 
 void Agreements::end_if_over(Entry& its) {
+    const auto& decision = its.state.decision();
+    if (its.is_abandoned && decision) {
+        // The others count on this rank, which will not make the communicator.
+        its.is_abandoned = false;
+        engine_.stop_expecting(0, decision->id);
+    }
     if (!its.caller) return;
     if (its.state.is_left_out()) {
         const Error error(ErrorCode::peer_failed,
@@ -192,11 +215,15 @@ void Agreements::end_if_over(Entry& its) {
                                       its.group->name, engine_.name_of(engine_.options_.rank)));
         return finish(its, &error);
     }
-    if (!its.state.decision()) return;
-    its.caller->decision = its.state.decision();
-    // At the end of the job a rank that is missing is a failure.
-    if (!is_at_the_end(its.caller->number))
-        for (const int member : its.caller->decision->lost) engine_.peers_.excuse(its.group->world_rank(member));
+    if (!decision) return;
+    its.caller->decision = decision;
+    for (const int member : decision->lost) {
+        const int peer = its.group->world_rank(member);
+        if (!is_at_the_end(its.caller->number))
+            engine_.peers_.excuse(peer);
+        else if (!engine_.peers_.is_excused(peer))
+            engine_.suspect(peer, "was lost while the job ended");  // this rank may not have noticed it yet
+    }
     finish(its, nullptr);
 }
 
@@ -213,6 +240,7 @@ Nanoseconds Agreements::tick(Nanoseconds now) {
     for (auto& [key, its] : all_) {
         if (!its.caller) continue;
         if (now >= its.due) {
+            engine_.watch_over_peers();
             its.pause = std::min(2 * its.pause, kLongestPause);
             its.due = now + its.pause;
             Agreement::Messages messages;

@@ -60,8 +60,9 @@ class Agreements {
     void enter(AgreementCall& call);
     void abandon(AgreementCall& call, const Error& error);
     void hear(const CollectiveHeader& header, transport::ConstBytes payload);
-    void lose(int peer);           ///< This rank of the world is gone.
-    void end(const Error& error);  ///< The whole job has ended.
+    void lose(int peer);                      ///< This rank of the world is gone.
+    void forget(std::uint64_t communicator);  ///< Its caller will not come any more.
+    void end(const Error& error);             ///< The whole job has ended.
     /// Asks again. Returns when to call it again; kNever: no caller waits.
     Nanoseconds tick(Nanoseconds now);
     /// Adds the ranks of the world for which callers wait.
@@ -78,13 +79,17 @@ class Agreements {
         std::shared_ptr<const Group> group;
         Agreement state;
         AgreementCall* caller = nullptr;
-        bool has_lost = false;           ///< A member is lost.
+        bool has_lost = false;           ///< A member is lost, as far as this rank or one that has asked it knows.
+        bool is_abandoned = false;       ///< The caller has left without a decision.
         Nanoseconds due = kNever;        ///< When to ask again.
         Nanoseconds pause = 0;           ///< How long it was since the last time.
         std::unique_ptr<Error> refusal;  ///< Set from the time when this rank was asked to come until it comes.
     };
     Entry& entry(const Key& key, const std::shared_ptr<const Group>& group, int rank);
     void send(const Key& key, const Entry& entry, const Agreement::Messages& messages);
+    /// Sends the messages, and ends the caller's wait if it is over.
+    void go_on(const Key& key, Entry& entry, const Agreement::Messages& messages);
+    void note_loss(const Key& key, Entry& entry);
     void call_for(const Key& key, Entry& entry, int member);
     void end_if_over(Entry& entry);
     void finish(Entry& entry, const Error* error);

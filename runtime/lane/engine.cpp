@@ -148,6 +148,7 @@ void Engine::add(CommunicatorState& communicator) {
 }
 
 void Engine::remove(CommunicatorState& communicator) {
+    if (agrees_) agreements_.forget(communicator.group->id);
     announcements_.end(communicator);
     communicators_.remove(communicator);
     let_go_of_past();

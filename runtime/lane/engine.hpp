@@ -151,7 +151,7 @@ class alignas(64) Engine final : public transport::Sink {
     void expect_no_call();
     /// All ranks have come to the end of the job. From now on a peer that leaves is no failure. Messages that no rank received are dropped.
     void expect_departures();
-    const Error* untold() const;  ///< As Communicators::untold(), but nothing that a rank has caused which is excused.
+    const Error* untold() const;  ///< As Communicators::untold(), without failures that excused ranks have caused.
 
     // transport::Sink
     void on_message(std::span<const std::byte> header, transport::ConstBytes payload) noexcept override;
@@ -274,8 +274,8 @@ class alignas(64) Engine final : public transport::Sink {
     void bury(int peer, const std::string& what);
     bool may_still_send(int peer, Nanoseconds now);  ///< Whether what a dead peer has sent is still on its way, as far as is known.
     void end_job();
-    void fail_posted(int peer, const Error& error);
-    void fail_peeks(int peer, const Error& error);
+    /// Fails receives and peeks: from this peer (-1: from all), of this communicator (0: of all).
+    void fail_posted(int peer, const Error& error, std::uint64_t communicator = 0);
     void fail_backlog(int peer, const Error& error);
     void show(const EarlyMessage& early);  ///< This message is now the next one of its key: ends the peeks that wait for it.
     Nanoseconds ask_around(Nanoseconds now);

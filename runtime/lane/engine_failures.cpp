@@ -232,17 +232,22 @@ void Engine::fail_backlog(int peer, const Error& error) {
     backlog_.forget(peer);
 }
 
-// Fails the point-to-point receives from this peer, or from all peers where `peer` is -1.
-void Engine::fail_posted(int peer, const Error& error) {
+void Engine::fail_posted(int peer, const Error& error, std::uint64_t communicator) {
+    const auto is_one = [&](const MatchKey& key) {
+        return (peer < 0 || key.source == peer) && (communicator == 0 || key.communicator == communicator);
+    };
     std::vector<Transfer*> waiting;
     posted_.for_each([&](Transfer& transfer) {
-        if ((peer < 0 || transfer.peer() == peer) && !transfer.operation) waiting.push_back(&transfer);
+        if (is_one(transfer.key) && !transfer.operation) waiting.push_back(&transfer);
     });
     for (Transfer* transfer : waiting) {
         posted_.remove(*transfer);
+        if (peers_[transfer->peer()].has_backlog) ask_for(transfer->key, MessageKind::unwanted);
         finish_failed(*transfer, error);
     }
-    fail_peeks(peer, error);
+    peeks_.for_each([&](Peek& peek) {
+        if (is_one(peek.key)) end_peek(peek, &error);
+    });
 }
 
 void Engine::on_job_ended(const std::string& why, int by) {

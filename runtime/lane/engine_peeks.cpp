@@ -83,10 +83,4 @@ std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
     return std::nullopt;
 }
 
-void Engine::fail_peeks(int peer, const Error& error) {
-    peeks_.for_each([&](Peek& peek) {
-        if (peer < 0 || peek.key.source == peer) end_peek(peek, &error);
-    });
-}
-
 }  // namespace rollcall::runtime

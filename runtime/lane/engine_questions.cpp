@@ -19,7 +19,7 @@ constexpr std::ptrdiff_t kProbedAtOnce = 16;
 Error destroyed(const Engine& engine, const Peers& peers, const std::string& after) {
     const std::string what = fmt::format("{} has destroyed its communicator (or plan) {}, and cannot take part in the next operation",
                                          engine.name_of(engine.rank()), after);
-    const int lost = peers.any_gone();
+    const int lost = peers.first_gone();
     if (lost < 0) return Error(ErrorCode::state, what, engine.rank());
     return Error(ErrorCode::peer_failed, fmt::format("{}: {} {}", what, engine.name_of(lost), peers.find(lost)->what), lost);
 }

@@ -14,8 +14,6 @@ namespace rollcall::runtime {
 /// caller or a request holds the peek. Owner-only, except Waitable::done().
 class Peek final : public Waitable {
   public:
-    /// `peer` is a world rank.
-    Peek(int peer, std::uint64_t communicator, std::uint64_t tag) : Peek({communicator, 0, tag, peer}) {}
     explicit Peek(const MatchKey& its_key) : key(its_key) {}
 
     void begin(Engine& engine) override;

@@ -30,18 +30,18 @@ void Peers::excuse(int peer) {
     excused_.insert(peer);
     if (first_gone_ != peer) return;
     first_gone_ = -1;
-    for (const auto& [other, trouble] : troubles_)
-        if (trouble.standing != Standing::suspected && !is_excused(other) && !trouble.what.empty()) first_gone_ = other;
+    const Trouble* first = nullptr;
+    for (const auto& [other, trouble] : troubles_) {
+        if (trouble.standing == Standing::suspected || is_excused(other) || trouble.what.empty()) continue;
+        if (first && std::tie(first->since, first->number) <= std::tie(trouble.since, trouble.number)) continue;
+        first = &trouble;
+        first_gone_ = other;
+    }
 }
 
 int Peers::any_trouble() const {
     if (first_gone_ >= 0) return first_gone_;
     const auto found = std::ranges::find_if(troubles_, [&](const auto& one) { return !is_excused(one.first); });
-    return found == troubles_.end() ? -1 : found->first;
-}
-
-int Peers::any_gone() const {
-    const auto found = std::ranges::find_if(troubles_, [](const auto& one) { return one.second.standing == Standing::gone; });
     return found == troubles_.end() ? -1 : found->first;
 }
 

@@ -119,7 +119,6 @@ class Peers {
     int first_gone() const noexcept { return first_gone_; }
     /// A peer that is gone or suspected and not excused, preferably the first that was gone; -1: there is none.
     int any_trouble() const;
-    int any_gone() const;  ///< A peer that is gone, excused or not; -1: there is none.
     template <class F>
     void for_each_gone(F&& visit) const {
         for (const auto& [peer, trouble] : troubles_)

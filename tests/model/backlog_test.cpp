@@ -56,7 +56,7 @@ class Backlogged {
 TEST(Backlog, APeekThatWasGivenUpAsksForNothing) {
     Backlogged job;
     for (std::uint64_t i = 0; i < kMany; ++i) {
-        runtime::Peek peek(0, 1, kWanted);
+        runtime::Peek peek(runtime::MatchKey{1, 0, kWanted, 0});
         job.receiver().begin(peek);
         if (i % 2) job.simulation.network().run();
         peek.abandon(job.receiver(), kOver);
@@ -115,7 +115,8 @@ TEST(Backlog, ALookAsksForOneMessageAtATime) {
 TEST(Backlog, WhatIsStillWaitedForComes) {
     Backlogged job;
     const auto& received = job.messages.receive(1, 0, kWanted, kLong, 0);
-    runtime::Peek given_up(0, 1, kWanted), peek(0, 1, kWanted);
+    const runtime::MatchKey key{1, 0, kWanted, 0};
+    runtime::Peek given_up(key), peek(key);
     job.receiver().begin(given_up);
     job.receiver().begin(peek);
     job.simulation.network().run();
@@ -132,7 +133,7 @@ TEST(Backlog, WhatIsStillWaitedForComes) {
 TEST(Backlog, PeeksOfOneKeyAskForOneMessage) {
     for (const bool before : {false, true}) {
         std::vector<std::unique_ptr<runtime::Peek>> peeks;
-        for (int i = 0; i < 4; ++i) peeks.push_back(std::make_unique<runtime::Peek>(0, 1, kWanted));
+        for (int i = 0; i < 4; ++i) peeks.push_back(std::make_unique<runtime::Peek>(runtime::MatchKey{1, 0, kWanted, 0}));
         const std::function<void(runtime::Engine&)> begin = [&](runtime::Engine& receiver) {
             for (const auto& peek : peeks) receiver.begin(*peek);
         };

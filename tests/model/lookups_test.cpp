@@ -78,7 +78,8 @@ TEST(Lookups, CostTheSameHoweverManyPeeksWait) {
         Messages messages(simulation);
         runtime::Engine& engine = simulation.engine(1);
         std::deque<runtime::Peek> peeks;
-        for (std::uint64_t tag = 0; tag < count; ++tag) engine.begin(peeks.emplace_back(0, simulation.world(1).group->id, tag));
+        for (std::uint64_t tag = 0; tag < count; ++tag)
+            engine.begin(peeks.emplace_back(runtime::MatchKey{simulation.world(1).group->id, 0, tag, 0}));
         for (std::uint64_t tag = 0; tag < count; ++tag) messages.send(0, 1, count - 1 - tag, 100, 1, tag);
         simulation.network().run();
         for (const runtime::Peek& peek : peeks) EXPECT_TRUE(peek.done() && peek.size == 100);

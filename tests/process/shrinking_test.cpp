@@ -10,7 +10,7 @@ namespace rollcall::test {
 namespace {
 
 /// Ranks die by a signal, and all others end well. (If a rank is killed while it writes into the queue of another one, UCX delivers nothing
-/// more to that rank, which then leaves. That is no failure of these tests.)
+/// more to that rank, which then leaves, and the others find one rank less than they expect. That is no failure of these tests.)
 void expect_to_go_on(int ranks, const std::string& scenario, int deaths, const Words& environment = {}) {
     const Ended ended = run_ranks(ranks, {scenario}, {.environment = environment, .launcher = {"--max-failures", "all"}});
     if (has(ended.out, "receives no more messages")) return;
@@ -37,6 +37,12 @@ TEST(Shrinking, BringsRanksThatWaitForOthers) { expect_to_go_on(4, "brought_to_s
 TEST(Shrinking, DoesWithoutRanksThatHaveNoPart) {
     for (const int absent : {0, 2}) expect_success(3, {fmt::format("shrink_without_all:{}", absent)});
 }
+
+TEST(Shrinking, DoesWithoutARankThatLeftAtItsDeadline) {
+    for (const int absent : {0, 2}) expect_success(3, {fmt::format("shrink_without_one_that_left:{}", absent)});
+}
+
+TEST(Shrinking, MessagesGoOnUntilAllAreAtTheEnd) { expect_to_go_on(4, "messages_in_a_smaller_job", 1); }
 
 TEST(Shrinking, TheEndFailsWhereADeathWasNotAgreedOn) { expect_to_go_on(4, "end_of_a_smaller_job", 1); }
 

@@ -76,8 +76,8 @@ struct Fate {
     int after;  ///< Microseconds.
 };
 
-/// UCX opens the memory of a neighbour with the first message of more than 100 bytes to it, after it has reserved a place in its queue. A rank
-/// that is killed while it does so leaves the neighbour without messages (docs/architecture/known-limits.md). So that happens before.
+/// UCX opens the memory of a neighbour with the first message of more than 100 bytes to it, after it has reserved a place in its queue. A
+/// rank that is killed while it does so leaves the neighbour without messages (docs/architecture/known-limits.md). So that happens before.
 void open_queues(const Scene& scene) {
     const std::vector<std::byte> data(4000);
     for (int distance = 1; distance < scene.size; ++distance) {
@@ -198,6 +198,48 @@ ROLLCALL_SCENARIO(shrink_without_all) {
         check(says(error, "shrink on world/"), "it says '{}'", error.what());
     }
     scene.world.barrier();
+}
+
+// One rank leaves at its deadline, before the others come. They are told that it does not take part.
+ROLLCALL_SCENARIO(shrink_without_one_that_left) {
+    const int absent = scene.number(0, 0) % scene.size;
+    const Communicator part = scene.world.duplicate();
+    scene.world.barrier();
+    if (scene.rank == absent) {
+        expect_error(ErrorCode::timeout, "before the others come", [&] { part.shrink(std::chrono::milliseconds(20)); });
+        scene.raise(0);
+    } else {
+        scene.await(0);
+        const Communicator left = part.shrink(kPatience);
+        check(left.size() == scene.size - 1, "{} ranks are left", left.size());
+        std::mt19937_64 random(7);
+        for (int i = 0; i < 5; ++i) work(left, random);
+    }
+    scene.world.barrier();
+}
+
+// Ranks go on without the last one. Messages of the world still go, also when one of them is in finalize() already.
+ROLLCALL_SCENARIO(messages_in_a_smaller_job) {
+    const int victim = scene.size - 1;
+    connect_all(scene);
+    open_queues(scene);
+    scene.world.barrier();
+    nobody_is_in_a_call(scene);
+    if (scene.rank == victim) die(scene, "kill");
+    expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    scene.world.shrink(kPatience).barrier();
+    if (scene.rank == 0) return;
+    if (scene.rank == 1) {
+        Request late = scene.world.start_receive(std::span(&scene.rank, 1), 2, 9);
+        check(!late.wait_for(std::chrono::milliseconds(50)), "the message is not sent yet");
+        scene.world.send(1, 2);
+        late.wait();
+        check(scene.rank == 2, "the message says {}", scene.rank);
+        scene.rank = 1;
+    } else if (scene.rank == 2) {
+        scene.world.receive<int>(1);
+        scene.world.send(2, 1, 9);
+    }
 }
 
 // All ranks must have gone on without a dead rank before the job can end in good order. Rank 0 has not, and leaves at once. So its leaving

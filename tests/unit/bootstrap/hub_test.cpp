@@ -174,10 +174,8 @@ class Tree {
 TEST(Hubs, GatherInRankOrderHoweverTheyAreConnected) {
     for (const auto& parents : {std::vector{0}, std::vector{0, 0, 0, 0}, std::vector{0, 0, 1, 2}, std::vector{0, 0, 0, 1, 1, 2, 2}}) {
         Tree tree(parents, 3);
-        for (int rank = tree.size() - 1; rank >= 0; --rank) {
-            EXPECT_FALSE(tree.hub(0).has_met());
-            tree.call(rank, Kind::exchange, 1);
-        }
+        EXPECT_FALSE(tree.hub(0).has_met());
+        for (int rank = tree.size() - 1; rank >= 0; --rank) tree.call(rank, Kind::exchange, 1);
         tree.deliver_all();
         EXPECT_TRUE(tree.hub(0).has_met());
         for (int rank = 0; rank < tree.size(); ++rank) {

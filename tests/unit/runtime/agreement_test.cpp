@@ -43,6 +43,9 @@ class Scene {
     void hear(int member, int from, const Agreement::Message& message) {
         send(member, [&](Agreement::Messages& out) { of(member).hear(from, message, out); });
     }
+    bool any_decision() {
+        return std::ranges::any_of(members_, [](const Member& one) { return one.agreement.decision() != nullptr; });
+    }
     static Agreement::Part part(int member) { return {static_cast<std::uint64_t>(1000 - member), static_cast<std::uint64_t>(10 * member)}; }
 
     std::size_t under_way() const { return under_way_.size(); }
@@ -174,6 +177,34 @@ TEST(Agreement, ALateDecisionIsNotTakenByALaterLeader) {
     scene.expect_agreement("3 has the decision of 1");
 }
 
+// A member that has a decision is asked for it by one that has answered a later leader, or by that later leader's successor.
+TEST(Agreement, ADecisionIsPassedOnAfterLaterLeadersHaveDied) {
+    for (const int n : {4, 5}) {
+        Scene scene(n);
+        for (int member = 0; member < n; ++member) scene.enter(member);
+        while (!scene.of(0).decision()) scene.deliver(0);
+        scene.kill(0);
+        const int knows = n == 4 ? 2 : 4;
+        scene.hear(knows, 0, {.says = Says::decided, .to = knows, .leader = 0, .decision = scene.of(0).decision()});
+        scene.forget(Says::decided);
+        scene.deliver_all();
+        scene.notice(1, 0);
+        // The question of 1 comes to all that have no decision, and not to the one that has it.
+        for (int member = 2; member < n; ++member)
+            if (member != knows) scene.hear(member, 1, {.says = Says::asks, .to = member});
+        scene.kill(1);
+        scene.forget(Says::asks);
+        scene.deliver_all();
+        for (int member = 2; member < n; ++member)
+            for (const int dead : {0, 1}) scene.notice(member, dead);
+        scene.deliver_all();
+        for (int member = 2; member < n; ++member) scene.remind(member);
+        scene.deliver_all();
+        scene.expect_agreement(fmt::format("{} had the decision of 0", knows));
+        EXPECT_TRUE(scene.of(2).decision()->have(0));
+    }
+}
+
 TEST(Agreement, AMemberThatHasNoPartIsLeftOut) {
     Scene scene(3);
     scene.enter(1);
@@ -228,7 +259,8 @@ TEST(Agreement, RandomDeathsLeaveOneDecision) {
                     if (!calls.empty()) scene.enter(take(calls));
                     break;
                 case 1:
-                    if (deaths > 0) {
+                    // In half of the runs all deaths come after the first decision.
+                    if (deaths > 0 && (run % 2 == 0 || scene.any_decision())) {
                         --deaths;
                         const int member = static_cast<int>(random() % static_cast<std::uint64_t>(n));
                         if (scene.is_dead(member)) break;
@@ -251,6 +283,12 @@ TEST(Agreement, RandomDeathsLeaveOneDecision) {
                     if (scene.under_way() > 0) scene.deliver(random() % scene.under_way());
             }
         }
+        // What a leader that died has asked or told may be lost.
+        for (int reminded = 0; reminded < 2 * n; ++reminded)
+            for (int member = 0; member < n; ++member) {
+                scene.remind(member);
+                scene.deliver_all();
+            }
         scene.expect_agreement(what);
         if (::testing::Test::HasFatalFailure()) return;
     }

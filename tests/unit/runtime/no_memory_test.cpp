@@ -74,7 +74,7 @@ TEST_F(NoMemory, LeavesNoReceive) {
 TEST_F(NoMemory, LeavesNoPeek) {
     hear_of_backlog();
     network.has_memory = false;
-    EXPECT_THROW(engine.peek(*std::make_unique<Peek>(kPeer, kCommunicator, kTag)), std::bad_alloc);
+    EXPECT_THROW(engine.peek(*std::make_unique<Peek>(MatchKey{kCommunicator, 0, kTag, kPeer})), std::bad_alloc);
     network.has_memory = true;
     bring();
     EXPECT_EQ(engine.early_messages(), 1u);

@@ -138,6 +138,24 @@ ROLLCALL_SCENARIO(going_on) {
     fmt::print("rank {} goes on as rank {} of {} in {}\n", scene.rank, on.rank(), on.size(), on.name());
 }
 
+// A host is lost. Words: how many ranks are left.
+ROLLCALL_SCENARIO(without_a_host) {
+    Communicator on = scene.world;
+    std::mt19937_64 random(7);
+    for (int i = 0; i < 10; ++i) work(on, random);
+    fmt::print("rank {} works\n", scene.rank);
+    std::fflush(stdout);
+    for (unsigned generation = 0, good = 0; on.size() > scene.number(0, 1) || good < 10;) try {
+            work(on, random);
+            ++good;
+        } catch (const Error& error) {
+            check(error.code() == ErrorCode::peer_failed, "work failed with {}: {}", name(error.code()), error.what());
+            on = on.shrink(kPatience);
+            random.seed(++generation);
+            good = 0;
+        }
+}
+
 // Without a failure it is a duplicate.
 ROLLCALL_SCENARIO(shrink_without_a_failure) {
     const Communicator twin = scene.world.shrink(), another = scene.world.shrink(kPatience), third = twin.shrink();

@@ -10,7 +10,7 @@
 namespace rollcall::test {
 namespace {
 
-constexpr std::uint64_t kLongMessage = 300'000;
+constexpr std::uint64_t kLongData = 300'000;
 
 /// The world ranks of a communicator.
 std::vector<int> members(const Communicator& communicator) {
@@ -23,7 +23,7 @@ std::vector<int> members(const Communicator& communicator) {
 void work(const Communicator& on, std::mt19937_64& random) {
     const auto ranks = members(on);
     const int root = static_cast<int>(random() % ranks.size()), kind = static_cast<int>(random() % 7);
-    const std::uint64_t bytes = random() % 2 ? 8 : kLongMessage, which = random();
+    const std::uint64_t bytes = random() % 2 ? 8 : kLongData, which = random();
     const int next = (on.rank() + 1) % on.size(), previous = (on.rank() + on.size() - 1) % on.size();
     switch (kind) {
         case 0: {
@@ -179,7 +179,7 @@ ROLLCALL_SCENARIO(brought_to_shrink) {
     scene.world.barrier();
     nobody_is_in_a_call(scene);
     if (scene.rank == victim) die(scene, "kill");
-    std::vector<std::byte> data(kLongMessage);
+    std::vector<std::byte> data(kLongData);
     if (scene.rank == 1) {
         expect_error(ErrorCode::peer_failed, "a receive from the dead rank", [&] { scene.world.receive<int>(victim); });
     } else if (scene.rank == 0) {

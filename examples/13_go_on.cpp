@@ -36,15 +36,15 @@ int main(int argc, char** argv) {
         rollcall::Job job;
         rollcall::Communicator ranks = job.world();
         std::vector<double> sums;
-        for (bool meets = false;;) try {
+        for (bool meets = false;; meets = true) {
+            if (meets) ranks = ranks.shrink();  // if this fails, this rank cannot go on
+            try {
                 if (meets) {
-                    ranks = ranks.shrink();
                     // A rank may have finished a round in which others have failed. They go on where the last of them is.
                     std::size_t finished = sums.size();
                     ranks.allreduce(finished, rollcall::minimum);
                     if (finished == kRounds) break;
                     sums.resize(finished);
-                    meets = false;
                 }
                 while (sums.size() < kRounds) {
                     if (sums.size() == dies_in && job.rank() == 1) std::raise(SIGKILL);
@@ -52,11 +52,10 @@ int main(int argc, char** argv) {
                     ranks.allreduce(sum, rollcall::sum);
                     sums.push_back(sum);
                 }
-                meets = true;  // others may have failed in the last round
             } catch (const rollcall::Error& error) {
                 if (error.code() != rollcall::ErrorCode::peer_failed) throw;
-                meets = true;
             }
+        }
         if (ranks.rank() == 0)
             std::printf("pi is about %.5f; %d of %d ranks have finished\n", std::accumulate(sums.begin(), sums.end(), 0.0), ranks.size(),
                         job.size());

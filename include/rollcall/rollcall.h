@@ -201,7 +201,7 @@ rollcall_status rollcall_duplicate(const rollcall_communicator* communicator, ro
 rollcall_status rollcall_shrink(const rollcall_communicator* communicator, int64_t timeout, rollcall_communicator** result);
 /** Gives one more handle to the same communicator, also to that of the world. Not collective. Free each handle. */
 rollcall_status rollcall_communicator_copy(const rollcall_communicator* communicator, rollcall_communicator** result);
-/** Frees a handle that split, split_by_host, create, duplicate or copy gave. NULL is allowed. */
+/** Frees a handle that split, split_by_host, create, duplicate, shrink or copy gave. NULL is allowed. */
 void rollcall_communicator_free(rollcall_communicator* communicator);
 
 /* --- point to point -------------------------------------------------------------------------------------------- */

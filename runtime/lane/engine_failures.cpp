@@ -262,8 +262,8 @@ void Engine::end_job() {
     fail_posted(-1, *ended_);
     agreements_.end(*ended_);
     communicators_.for_each([&](CommunicatorState& communicator) { break_communicator(communicator, 0, *ended_, false); });
+    // Also this rank: what it has sent to itself may be stuck in its own queue (on_deaf()).
     for (int peer = 0; peer < options_.size; ++peer) {
-        if (peer == options_.rank) continue;
         if (const auto undecided = peers_.bury(peer, {}))
             for (Transfer* transfer : *undecided) finish_failed(*transfer, *ended_);
         fail_backlog(peer, *ended_);

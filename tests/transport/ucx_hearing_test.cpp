@@ -77,7 +77,7 @@ class UcxHearing : public testing::Test {
     void look_until(Condition condition) {
         const Nanoseconds until = monotonic_now() + kPatience;
         while (!condition() && monotonic_now() < until) {
-            const Hearing::Look look = hearing_.look(context_, receiver_);
+            const Hearing::Look look = hearing_.look(context_, receiver_, [] { return true; });
             if (look.dead >= 0) killer_ = look.dead;
         }
     }

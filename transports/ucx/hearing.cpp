@@ -45,7 +45,7 @@ void Hearing::close() noexcept {
     heard_ = again_ = false;
 }
 
-Hearing::Look Hearing::look(ucp_context_h context, ucp_worker_h worker) {
+Hearing::Look Hearing::look(ucp_context_h context, ucp_worker_h worker, const std::function<bool()>& has_neighbour) {
     if (peer_ < 0) {  // trust(), or the process is deaf
         close();
         return {};
@@ -58,7 +58,7 @@ Hearing::Look Hearing::look(ucp_context_h context, ucp_worker_h worker) {
         ucp_worker_progress(prober_);
     } else {
         refused = ucp_worker_arm(worker) != UCS_OK;
-        if (!refused) trust();
+        if (!refused && has_neighbour()) trust();
     }
     if (std::exchange(heard_, false)) {
         since_ = now;

@@ -5,10 +5,14 @@
 /// dies in between, the receiver waits for this slot for ever, and gets none of the messages behind it, whoever has sent them. UCX notices
 /// nothing. Two observations tell the difference:
 ///
-/// - UCX lets a worker sleep only while its queue is empty and no slot is reserved. If it does so after the death, the process hears.
+/// - UCX lets a worker sleep only while its queue is empty and no slot is reserved. If it does so after the death, the process hears. (That
+/// is
+///   so while there is a connection to another neighbour. Without one, UCX does not look at the queue.)
 /// - A message that this process sends to itself through the queue arrives, unless there is such a slot. A second worker sends it, because
 ///   a worker reaches itself in another way.
 #pragma once
+
+#include <functional>
 
 #include <ucp/api/ucp.h>
 
@@ -33,9 +37,9 @@ class Hearing {
         int dead = -1;         ///< The neighbour that died, if the process receives nothing any more: once. Otherwise -1.
         bool refused = false;  ///< UCX has been asked to let the worker sleep, and has refused: the caller should make progress.
     };
-    /// Call it often while in_doubt(), and make progress in between. What it returns is certain, except where another sender has been
-    /// stopped between the two steps for two seconds.
-    Look look(ucp_context_h context, ucp_worker_h worker);
+    /// Call it often while in_doubt(), and make progress in between. `has_neighbour`: there is a connection to another neighbour. What it
+    /// returns is certain, except where another sender has been stopped between the two steps for two seconds.
+    Look look(ucp_context_h context, ucp_worker_h worker, const std::function<bool()>& has_neighbour);
     /// Whether there is a second worker. It must be closed before the context is destroyed.
     bool is_probing() const noexcept { return prober_ != nullptr; }
     /// Destroys the second worker, if there is one.

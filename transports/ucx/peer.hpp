@@ -2,6 +2,7 @@
 /// What the transport keeps for each peer.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -27,6 +28,12 @@ struct Peer {
     bool was_connected = false;  ///< There was an endpoint, for as long as the process lived.
     bool is_known = false;       ///< It has said hello, so that it has an end of the connection.
 };
+
+/// Whether there is a connection to another process with which this one shares memory. `rank`: that of this process.
+inline bool any_neighbour(std::span<const Peer> peers, int rank, const Whereabouts& here) {
+    const Peer& own = peers[static_cast<std::size_t>(rank)];
+    return std::ranges::any_of(peers, [&](const Peer& peer) { return &peer != &own && peer.endpoint && share_memory(here, peer.place); });
+}
 
 /// The connection to a peer has failed.
 struct Failure {

@@ -206,7 +206,7 @@ class UcxTransport final : public Transport {
         whom.gone = true;
         const ucp_ep_h endpoint = std::exchange(whom.endpoint, nullptr);  // a completion cannot send over it any more
         requests_.disconnect(peer);
-        if (shares_memory_with(peer)) hearing_.doubt(peer);
+        if (peer != options_.rank && shares_memory_with(peer)) hearing_.doubt(peer);
         if (!endpoint) return;
         whom.was_connected = is_gone(here_, whom.place);  // if it lives, UCX may answer it over an endpoint of its own
         // The key of the peer's board stays: transfers that use it may not have ended.
@@ -250,7 +250,7 @@ class UcxTransport final : public Transport {
     int descriptor() const override { return descriptor_; }
     bool arm() override {
         if (deferred_ || ucp_worker_arm(worker_) != UCS_OK) return false;
-        hearing_.trust();
+        if (hearing_.in_doubt() && any_neighbour(peers_, options_.rank, here_)) hearing_.trust();
         return true;
     }
 
@@ -306,7 +306,7 @@ class UcxTransport final : public Transport {
     }
 
     unsigned listen() {
-        const Hearing::Look look = hearing_.look(context_, worker_);
+        const Hearing::Look look = hearing_.look(context_, worker_, [this] { return any_neighbour(peers_, options_.rank, here_); });
         if (look.dead >= 0 && !dying_) sink_->on_deaf(look.dead);
         return look.refused;
     }

@@ -86,7 +86,10 @@ void Agreement::hear(int from, const Message& message, Messages& out) {
                 if (mine_ && !decision_) out.push_back({.says = Says::answers, .to = from, .part = *mine_});
             }
             if (decision_) {
-                const int leader = message.says == Says::asks ? from : lowest_left() == rank_ ? rank_ : leader_;
+                // A member that has no part cannot lead, and this one may not know that it has none.
+                const bool is_lowest = std::ranges::find_if(decision_->ranks, [&](int member) { return is_left(member); }) ==
+                                       std::ranges::find(decision_->ranks, rank_);
+                const int leader = message.says == Says::asks ? from : is_lowest ? rank_ : leader_;
                 out.push_back({.says = Says::decided, .to = from, .leader = leader, .decision = decision_});
             }
             return;

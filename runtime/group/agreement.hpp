@@ -30,7 +30,8 @@ struct Survivors {
 /// one. (A member that has heard of a decision and is lost does no harm: nobody else acts on it.)
 ///
 /// Why every member gets the decision: a member that has it passes it on to a leader that asks as if that one had taken it, and to others
-/// as its own if it is the lowest one left. No leader in between can have decided otherwise, because it needed the answer of this member.
+/// as its own if it is the lowest of those in it that are left. No leader in between can have decided otherwise, because it needed the
+/// answer of this member.
 ///
 /// Both need that all members notice a failure, and that nobody notices one that did not happen. If two living ranks take each other for
 /// lost, one of them may be left out: see is_left_out(). In the worst case two communicators have different members.

@@ -125,6 +125,11 @@ void Agreements::hear(const CollectiveHeader& header, transport::ConstBytes payl
     const auto found = all_.find(key);
     const bool is_known = found != all_.end();
     const bool has_left = is_known && found->second.is_abandoned && !found->second.state.decision();
+    if (has_left && says == Agreement::Says::decided) {
+        // The others have counted on this rank, which will not make the communicator. (It may have said meanwhile that it has no part.)
+        if (const auto decision = decode(payload, found->second.group->size)) engine_.stop_expecting(0, decision->id);
+        return;
+    }
     if (has_left || (!can_come && !(is_known && found->second.state.has_entered()))) {
         if (!is_question || (!is_known && !communicator && !engine_.communicators_.is_past(key.first)))
             return;  // it is still being made here
@@ -217,12 +222,12 @@ void Agreements::end_if_over(Entry& its) {
     }
     if (!decision) return;
     its.caller->decision = decision;
-    for (const int member : decision->lost) {
-        const int peer = its.group->world_rank(member);
-        if (!is_at_the_end(its.caller->number))
-            engine_.peers_.excuse(peer);
-        else if (!engine_.peers_.is_excused(peer))
-            engine_.suspect(peer, "was lost while the job ended");  // this rank may not have noticed it yet
+    if (is_at_the_end(its.caller->number)) {
+        for (int member = 0; member < its.group->size; ++member)
+            if (!decision->have(member) && !engine_.peers_.is_excused(its.group->world_rank(member)))
+                engine_.suspect(its.group->world_rank(member), "was lost while the job ended");  // this rank may not have noticed it yet
+    } else {
+        for (const int member : decision->lost) engine_.peers_.excuse(its.group->world_rank(member));
     }
     finish(its, nullptr);
 }

@@ -42,6 +42,11 @@ TEST(Shrinking, DoesWithoutARankThatLeftAtItsDeadline) {
     for (const int absent : {0, 2}) expect_success(3, {fmt::format("shrink_without_one_that_left:{}", absent)});
 }
 
+TEST(Shrinking, OneRankIsLeftAndHearsItself) {
+    const Ended ended = run_ranks(2, {"alone"}, {.environment = {}, .launcher = {"--max-failures", "1"}});
+    EXPECT_EQ(ended.code, 0) << ended.out << ended.error;
+}
+
 TEST(Shrinking, MessagesGoOnUntilAllAreAtTheEnd) { expect_to_go_on(4, "messages_in_a_smaller_job", 1); }
 
 TEST(Shrinking, TheEndFailsWhereADeathWasNotAgreedOn) { expect_to_go_on(4, "end_of_a_smaller_job", 1); }

@@ -5,9 +5,8 @@
 /// dies in between, the receiver waits for this slot for ever, and gets none of the messages behind it, whoever has sent them. UCX notices
 /// nothing. Two observations tell the difference:
 ///
-/// - UCX lets a worker sleep only while its queue is empty and no slot is reserved. If it does so after the death, the process hears. (That
-/// is
-///   so while there is a connection to another neighbour. Without one, UCX does not look at the queue.)
+/// - UCX lets a worker sleep only while its queue is empty and no slot is reserved. If it does so after the death, the process hears. (This
+///   needs a connection to another neighbour. Without one, UCX does not look at the queue.)
 /// - A message that this process sends to itself through the queue arrives, unless there is such a slot. A second worker sends it, because
 ///   a worker reaches itself in another way.
 #pragma once

@@ -236,6 +236,20 @@ ROLLCALL_SCENARIO(shrink_without_one_that_left) {
     scene.world.barrier();
 }
 
+// The last rank of a node is not taken for one that receives no more messages. It sends itself long ones, longer than the check takes.
+ROLLCALL_SCENARIO(alone) {
+    connect_all(scene);
+    open_queues(scene);
+    scene.world.barrier();
+    nobody_is_in_a_call(scene);
+    if (scene.rank == 1) die(scene, "kill");
+    expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    const Communicator alone = scene.world.shrink(kPatience);
+    check(alone.size() == 1, "{} ranks are left", alone.size());
+    std::mt19937_64 random(7);
+    for (const Nanoseconds until = monotonic_now() + 3500 * kMillisecond; monotonic_now() < until; sleep_us(20'000)) work(alone, random);
+}
+
 // Ranks go on without the last one. Messages of the world still go, also when one of them is in finalize() already.
 ROLLCALL_SCENARIO(messages_in_a_smaller_job) {
     const int victim = scene.size - 1;

@@ -205,6 +205,33 @@ TEST(Agreement, ADecisionIsPassedOnAfterLaterLeadersHaveDied) {
     }
 }
 
+// As above. Member 0 has no part in it, which the member that has the decision has not heard.
+TEST(Agreement, ADecisionIsPassedOnBesideAMemberThatHasNoPart) {
+    Scene scene(5);
+    const Agreement::Message absent{.says = Says::is_absent};
+    for (int member = 1; member < 5; ++member) scene.enter(member);
+    scene.deliver_all();
+    scene.hear(1, 0, absent);
+    while (!scene.of(1).decision()) scene.deliver(0);
+    scene.hear(3, 1, {.says = Says::decided, .to = 3, .leader = 1, .decision = scene.of(1).decision()});
+    scene.kill(1);
+    scene.forget(Says::decided);
+    scene.hear(2, 0, absent);
+    scene.notice(2, 1);
+    scene.hear(4, 2, {.says = Says::asks, .to = 4});
+    scene.kill(2);
+    scene.forget(Says::asks);
+    scene.deliver_all();
+    for (const int member : {3, 4})
+        for (const int dead : {1, 2}) scene.notice(member, dead);
+    for (int i = 0; i < 4; ++i) {
+        scene.remind(4);
+        scene.deliver_all();
+    }
+    ASSERT_TRUE(scene.of(4).decision()) << "3 has the decision";
+    EXPECT_EQ(scene.of(4).decision()->ranks, scene.of(3).decision()->ranks);
+}
+
 TEST(Agreement, AMemberThatHasNoPartIsLeftOut) {
     Scene scene(3);
     scene.enter(1);

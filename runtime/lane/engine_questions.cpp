@@ -15,13 +15,11 @@ using transport::ConstBytes;
 // A probe goes to at most this many ranks at a time. The next ones are asked after a while.
 constexpr std::ptrdiff_t kProbedAtOnce = 16;
 
-/// `after` says when this rank destroyed the communicator. If it has lost a peer, its program has probably left a call because of that.
-Error destroyed(const Engine& engine, const Peers& peers, const std::string& after) {
-    const std::string what = fmt::format("{} has destroyed its communicator (or plan) {}, and cannot take part in the next operation",
-                                         engine.name_of(engine.rank()), after);
-    const int lost = peers.first_gone();
-    if (lost < 0) return Error(ErrorCode::state, what, engine.rank());
-    return Error(ErrorCode::peer_failed, fmt::format("{}: {} {}", what, engine.name_of(lost), peers.find(lost)->what), lost);
+/// `after` says when the rank destroyed the communicator.
+Error destroyed(const std::string& name, int rank, const std::string& after) {
+    return Error(ErrorCode::state,
+                 fmt::format("{} has destroyed its communicator (or plan) {}, and cannot take part in the next operation", name, after),
+                 rank);
 }
 std::string after_operations(std::uint64_t number) { return fmt::format("after {} operations", number); }
 
@@ -82,7 +80,7 @@ void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicat
     // Parts of earlier calls still go on here without their callers.
     if (communicator.retired && probe.sequence > communicator.begun)
         return tell_failed(probe.base.source, communicator.group->id, probe.sequence,
-                           destroyed(*this, peers_, after_operations(communicator.begun)));
+                           destroyed(name_of(options_.rank), options_.rank, after_operations(communicator.begun)));
     const Operation* operation = find_active(communicator.group->id, probe.sequence);
     tell_entered(probe, operation ? operation->has_arrived() : probe.sequence <= communicator.begun, communicator.signalled);
 }
@@ -96,7 +94,8 @@ void Engine::answer_for_gone(const CollectiveHeader& probe) {
     if (past && past->broken && probe.sequence >= past->broken_from)
         return tell_failed(probe.base.source, id, past->broken_from, *past->broken);
     if (past && probe.sequence <= past->begun) return tell_entered(probe, true, past->signalled);
-    tell_failed(probe.base.source, id, probe.sequence, destroyed(*this, peers_, past ? after_operations(past->begun) : "a while ago"));
+    tell_failed(probe.base.source, id, probe.sequence,
+                destroyed(name_of(options_.rank), options_.rank, past ? after_operations(past->begun) : "a while ago"));
 }
 
 // A notice or a signal on the asking rank's board can be overwritten: by a late one of a communicator that had the slot before, or by an

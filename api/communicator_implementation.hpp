@@ -148,6 +148,9 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     /// Makes one communicator for each color. This is what split() does, and what duplicate() and create() are special cases of.
     /// `first_group`: see Group.
     std::shared_ptr<Implementation> divide(int color, int key, runtime::OperationKind kind, int first_group = 0) const;
+    /// Makes a communicator of these ranks, of which this one is one. `begun` has its id, its name, the slots of each rank, and the size of
+    /// its first group.
+    std::shared_ptr<Implementation> make(runtime::Group begun, std::span<const int> members, runtime::Slots slots) const;
     /// Makes a communicator of the ranks that are left. This is what Communicator::shrink() does.
     std::shared_ptr<Implementation> shrink(const std::optional<Timeout>& timeout) const;
     /// For each rank, its place in this list, or -1 if it is not in the list. Checks that all ranks give the same hash. Collective.

@@ -79,19 +79,22 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
     const auto first_slots = exchange(slots.first(), kind);
     if (color == kNoColor) return {};
 
-    auto group = std::make_shared<runtime::Group>();
-    group->id = id;
-    group->name = fmt::format("{}/{}.{}", state.group->name, sequence, color);
+    runtime::Group group;
+    group.id = id;
+    group.name = fmt::format("{}/{}.{}", state.group->name, sequence, color);
+    group.first_group = first_group;
+    for (const int member : members) group.first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
+    return make(std::move(group), members, std::move(slots));
+}
+
+std::shared_ptr<Communicator::Implementation> Communicator::Implementation::make(runtime::Group begun, std::span<const int> members,
+                                                                                 runtime::Slots slots) const {
+    auto group = std::make_shared<runtime::Group>(std::move(begun));
     group->size = static_cast<int>(members.size());
-    group->first_group = first_group;
-    int rank = -1;
-    for (const int member : members) {
-        if (member == state.rank) rank = static_cast<int>(group->world.size());
-        group->world.push_back(state.group->world_rank(member));
-        group->first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
-        if (group->first_slot.back() == runtime::kNoSlots) group->has_slots = false;
-    }
+    group->has_slots = std::ranges::find(group->first_slot, runtime::kNoSlots) == group->first_slot.end();
+    for (const int member : members) group->world.push_back(state.group->world_rank(member));
     process->complete(*group);
+    const int rank = group->rank_of(state.group->world_rank(state.rank));
     return std::make_shared<Implementation>(process, std::move(group), rank, std::move(slots), algorithms, clock);
 }
 
@@ -151,16 +154,11 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::shri
 
     const runtime::Survivors& left = *call.decision;
     expected.has_id(left.id);
-    auto group = std::make_shared<runtime::Group>();
-    group->id = left.id;
-    group->name = fmt::format("{}/shrunk.{}", state.group->name, number);
-    group->size = static_cast<int>(left.ranks.size());
-    group->first_slot = left.first_slots;
-    group->has_slots = std::ranges::find(left.first_slots, runtime::kNoSlots) == left.first_slots.end();
-    for (const int member : left.ranks) group->world.push_back(state.group->world_rank(member));
-    process->complete(*group);
-    const int rank = group->rank_of(state.group->world_rank(state.rank));
-    return std::make_shared<Implementation>(process, std::move(group), rank, std::move(slots), algorithms, clock);
+    runtime::Group group;
+    group.id = left.id;
+    group.name = fmt::format("{}/shrunk.{}", state.group->name, number);
+    group.first_slot = left.first_slots;
+    return make(std::move(group), left.ranks, std::move(slots));
 }
 
 Communicator Communicator::shrink(std::optional<Timeout> timeout) const { return Communicator(checked().shrink(timeout)); }

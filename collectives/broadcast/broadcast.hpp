@@ -157,7 +157,7 @@ inline constexpr Rule kBroadcastRules[] = {
      "each passes the message on whether its callers have come or not, so no rank waits for a late one; the time decides, and how long the "
      "call takes the root's port, for which the next call waits",
      Condition::background,
-     &cost::chain_segment,
+     &cost::broadcast_segment,
      {named(kBroadcastAlgorithms, "linear"), named(kBroadcastAlgorithms, "pipelined"), named(kBroadcastAlgorithms, "binary")}},
     {kMediumBroadcast, kAnyRanks, named(kBroadcastAlgorithms, "two_level"),
      "several ranks a node: the message enters each node once, and is shared through its memory"},
@@ -166,7 +166,7 @@ inline constexpr Rule kBroadcastRules[] = {
      named(kBroadcastAlgorithms, "binomial"),
      "a message that takes less time than the notices and groups of the arrival-aware broadcasts, whoever is late; the time decides",
      {},
-     &cost::chain_segment,
+     &cost::broadcast_segment,
      {named(kBroadcastAlgorithms, "linear"), named(kBroadcastAlgorithms, "pipelined"), named(kBroadcastAlgorithms, "binary")}},
     {kAnyBytes, kAnyRanks, named(kBroadcastAlgorithms, "arrival_nonblocking"),
      "a long message: whichever rank is late, no other one waits for more than two broadcasts to ranks that have arrived; in a fixed tree "

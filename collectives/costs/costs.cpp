@@ -226,5 +226,7 @@ std::uint64_t chain_segment(const Scene& scene) {
     return best;
 }
 
+std::uint64_t broadcast_segment(const Scene& scene) { return std::max<std::uint64_t>(chain_segment(scene), 2 * kShortestPiece); }
+
 }  // namespace cost
 }  // namespace rollcall::collectives

@@ -165,6 +165,10 @@ double scan_two_level(const Scene& scene);
 /// s = sqrt(m latency / ((n - 2) byte)), if each rank has a node. With smaller pieces, the engine's work for each message counts; with
 /// larger ones, a piece leaves the caches before it is passed on. A binary tree has the same pieces.
 std::uint64_t chain_segment(const Scene& scene);
+/// The piece of a broadcast down a chain or a binary tree: the same, but at least 32 KiB. The formula does not know the processor time of a
+/// message, which hosts that share processors and ranks that compute lack. On emulated hosts a broadcast took longer with pieces of 16 KiB
+/// than with 32 KiB in every measurement (docs/performance/hosts-beside-mpi.md); for reductions there was no such difference.
+std::uint64_t broadcast_segment(const Scene& scene);
 
 }  // namespace cost
 }  // namespace rollcall::collectives

@@ -166,8 +166,8 @@ double scan_two_level(const Scene& scene);
 /// larger ones, a piece leaves the caches before it is passed on. A binary tree has the same pieces.
 std::uint64_t chain_segment(const Scene& scene);
 /// The piece of a broadcast down a chain or a binary tree: the same, but at least 32 KiB. The formula does not know the processor time of a
-/// message, which hosts that share processors and ranks that compute lack. On emulated hosts a broadcast took longer with pieces of 16 KiB
-/// than with 32 KiB in every measurement (docs/performance/hosts-beside-mpi.md); for reductions there was no such difference.
+/// message. Where hosts share processors, or ranks compute, it is scarce. On emulated hosts, broadcasts in pieces of 16 KiB took as long as
+/// in pieces of 32 KiB or longer (docs/performance/hosts-beside-mpi.md). Reductions showed no clear difference.
 std::uint64_t broadcast_segment(const Scene& scene);
 
 }  // namespace cost

@@ -95,6 +95,12 @@ void die_later(const Scene& scene, int after) {
     }).detach();
 }
 
+// A rank that left a split() because of the death has not made the part that others wait in.
+void check_is_of_a_death(const Error& error) {
+    check(error.code() == ErrorCode::peer_failed || error.code() == ErrorCode::state, "work failed with {}: {}", name(error.code()),
+          error.what());
+}
+
 }  // namespace
 
 // Some ranks die at random times, also while the others go on without them. Words: a seed, how many die, and whether rank 0 may.
@@ -127,9 +133,7 @@ ROLLCALL_SCENARIO(going_on) {
             work(on, random);
             ++good;
         } catch (const Error& error) {
-            // A rank that left a split() because of the death has not made the part that others wait in.
-            check(error.code() == ErrorCode::peer_failed || error.code() == ErrorCode::state, "work failed with {}: {}", name(error.code()),
-                  error.what());
+            check_is_of_a_death(error);
             if (fate != dying.end() && fate->in_shrink && generation == 0) die_later(scene, fate->after);
             on = on.shrink(kPatience);
             random.seed(seed + static_cast<std::uint64_t>(++generation));
@@ -151,9 +155,7 @@ ROLLCALL_SCENARIO(without_a_host) {
             work(on, random);
             ++good;
         } catch (const Error& error) {
-            // A rank that left a split() because of the death has not made the part that others wait in.
-            check(error.code() == ErrorCode::peer_failed || error.code() == ErrorCode::state, "work failed with {}: {}", name(error.code()),
-                  error.what());
+            check_is_of_a_death(error);
             on = on.shrink(kPatience);
             random.seed(++generation);
             good = 0;

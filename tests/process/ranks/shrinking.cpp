@@ -190,7 +190,10 @@ ROLLCALL_SCENARIO(brought_to_shrink) {
         expect_error(ErrorCode::peer_failed, "a receive from the dead rank", [&] { scene.world.receive<int>(victim); });
     } else if (scene.rank == 0) {
         const Error error = expect_error(ErrorCode::peer_failed, "a receive from rank 1", [&] { scene.world.receive<int>(1); });
-        check(says(error, "rank 1 of communicator world has called shrink()"), "it says '{}'", error.what());
+        // Rank 2 does not wait for rank 1, to which it sends, if its messages are copied. So its call may be the first.
+        check(says(error, "rank 1 of communicator world has called shrink()") ||
+                  says(error, "rank 2 of communicator world has called shrink()"),
+              "it says '{}'", error.what());
         expect_error(ErrorCode::peer_failed, "a look for a message of rank 1", [&] { scene.world.next_size(1); });
         expect_error(ErrorCode::peer_failed, "one more receive", [&] { scene.world.start_receive(std::span(data), 1).wait(); });
     } else {

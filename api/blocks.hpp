@@ -9,7 +9,7 @@
 
 #include <rollcall/blocks.hpp>
 
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall {
 

@@ -8,7 +8,7 @@
 #include <rollcall/error.hpp>
 
 #include "foundation/reductions.hpp"
-#include "runtime/lane/short_exchange.hpp"
+#include "runtime/engine/short_exchange.hpp"
 
 namespace rollcall {
 namespace {

@@ -17,10 +17,10 @@
 #include "collectives/blocks/exchange.hpp"
 #include "collectives/catalogue.hpp"
 #include "collectives/selection.hpp"
+#include "runtime/engine/operation.hpp"
 #include "runtime/group/group.hpp"
-#include "runtime/lane/operation.hpp"
-#include "runtime/lane/peek.hpp"
-#include "runtime/lane/transfer.hpp"
+#include "runtime/messages/peek.hpp"
+#include "runtime/messages/transfer.hpp"
 #include "runtime/process.hpp"
 
 namespace rollcall {

@@ -8,7 +8,7 @@
 
 #include "api/communicator_implementation.hpp"
 #include "runtime/arrivals/prediction.hpp"
-#include "runtime/lane/caller_notice.hpp"
+#include "runtime/engine/caller_notice.hpp"
 
 namespace rollcall {
 

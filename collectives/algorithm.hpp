@@ -12,9 +12,9 @@
 
 #include "collectives/costs/costs.hpp"
 #include "foundation/hash.hpp"
+#include "runtime/engine/operation.hpp"
+#include "runtime/engine/short_call.hpp"
 #include "runtime/group/call.hpp"
-#include "runtime/lane/operation.hpp"
-#include "runtime/lane/short_call.hpp"
 
 namespace rollcall::collectives {
 
@@ -35,7 +35,7 @@ enum class Condition : std::uint16_t {
     whole_pieces = 1 << 6,    ///< A piece of node memory has room for an element.
     several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
     even_nodes = 1 << 9,      ///< Of the ranks' several nodes, none has less than half as many of the ranks as another one.
-    background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/lane/deputy.hpp).
+    background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/engine/deputy.hpp).
     called = 1 << 11,         ///< It is not planned: nothing is known of its callers before they come.
 };
 

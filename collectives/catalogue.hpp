@@ -7,8 +7,8 @@
 
 #include "collectives/operations.hpp"
 #include "foundation/settings.hpp"
-#include "runtime/lane/deputy.hpp"
-#include "runtime/lane/planned_algorithm.hpp"
+#include "runtime/engine/deputy.hpp"
+#include "runtime/engine/planned_algorithm.hpp"
 
 namespace rollcall::collectives {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "collectives/blocks/members.hpp"
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -9,7 +9,7 @@
 #include <rollcall/error.hpp>
 
 #include "foundation/units.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::collectives {
 namespace {

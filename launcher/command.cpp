@@ -17,7 +17,7 @@
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "foundation/units.hpp"
-#include "launcher/allocation.hpp"
+#include "launcher/hosts/allocation.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/run_help.hpp"
 #include "launcher/spellings.hpp"

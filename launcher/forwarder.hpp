@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "foundation/descriptor.hpp"
-#include "launcher/frames.hpp"
-#include "launcher/poller.hpp"
+#include "launcher/processes/frames.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 

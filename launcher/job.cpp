@@ -11,7 +11,7 @@
 #include "foundation/clock.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/units.hpp"
-#include "launcher/job_map.hpp"
+#include "launcher/hosts/job_map.hpp"
 
 namespace rollcall::launcher {
 namespace {

@@ -11,10 +11,10 @@
 
 #include "launcher/failures.hpp"
 #include "launcher/first_exit.hpp"
-#include "launcher/input.hpp"
 #include "launcher/launch.hpp"
-#include "launcher/output.hpp"
 #include "launcher/station.hpp"
+#include "launcher/streams/input.hpp"
+#include "launcher/streams/output.hpp"
 
 namespace rollcall::launcher {
 

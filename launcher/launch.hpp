@@ -8,9 +8,9 @@
 
 #include <rollcall/time.hpp>
 
-#include "launcher/binding.hpp"
-#include "launcher/hosts.hpp"
-#include "launcher/placement.hpp"
+#include "launcher/hosts/binding.hpp"
+#include "launcher/hosts/hosts.hpp"
+#include "launcher/hosts/placement.hpp"
 
 namespace rollcall::launcher {
 

@@ -10,8 +10,8 @@
 #include <rollcall/time.hpp>
 
 #include "foundation/descriptor.hpp"
-#include "launcher/frames.hpp"
-#include "launcher/poller.hpp"
+#include "launcher/processes/frames.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 

@@ -22,9 +22,9 @@
 #include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
 #include "foundation/process_limit.hpp"
-#include "launcher/descendants.hpp"
+#include "launcher/processes/descendants.hpp"
 #include "launcher/program.hpp"
-#include "launcher/rank_input.hpp"
+#include "launcher/streams/rank_input.hpp"
 #include "runtime/topology/binding.hpp"
 
 namespace rollcall::launcher {

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "foundation/descriptor.hpp"
-#include "launcher/frames.hpp"
-#include "launcher/out_of_memory.hpp"
-#include "launcher/poller.hpp"
 #include "launcher/preparation.hpp"
+#include "launcher/processes/frames.hpp"
+#include "launcher/processes/out_of_memory.hpp"
+#include "launcher/processes/spawn.hpp"
 #include "launcher/protocol.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 

@@ -24,10 +24,10 @@
 #include "foundation/error_text.hpp"
 #include "foundation/process_limit.hpp"
 #include "foundation/units.hpp"
-#include "launcher/descendants.hpp"
-#include "launcher/leftovers.hpp"
 #include "launcher/node.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/processes/descendants.hpp"
+#include "launcher/processes/leftovers.hpp"
+#include "launcher/processes/spawn.hpp"
 
 namespace rollcall::launcher {
 namespace {

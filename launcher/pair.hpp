@@ -8,7 +8,7 @@
 #include <rollcall/time.hpp>
 
 #include "foundation/descriptor.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/processes/spawn.hpp"
 
 namespace rollcall::launcher {
 

@@ -11,8 +11,8 @@
 
 #include "foundation/error_text.hpp"
 #include "launcher/launch.hpp"
+#include "launcher/processes/spawn.hpp"
 #include "launcher/program.hpp"
-#include "launcher/spawn.hpp"
 #include "runtime/topology/binding.hpp"
 
 namespace rollcall::launcher {

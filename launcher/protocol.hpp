@@ -31,9 +31,9 @@
 
 #include <rollcall/time.hpp>
 
-#include "launcher/binding.hpp"
-#include "launcher/frames.hpp"
-#include "launcher/placement.hpp"
+#include "launcher/hosts/binding.hpp"
+#include "launcher/hosts/placement.hpp"
+#include "launcher/processes/frames.hpp"
 
 namespace rollcall::launcher {
 

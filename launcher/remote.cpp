@@ -26,7 +26,7 @@
 #include "foundation/units.hpp"
 #include "launcher/launch.hpp"
 #include "launcher/node.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/processes/spawn.hpp"
 
 namespace rollcall::launcher {
 namespace {

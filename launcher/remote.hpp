@@ -13,9 +13,9 @@
 #include <rollcall/time.hpp>
 
 #include "launcher/link.hpp"
-#include "launcher/poller.hpp"
+#include "launcher/processes/spawn.hpp"
 #include "launcher/protocol.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 

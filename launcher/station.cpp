@@ -16,8 +16,8 @@
 #include "foundation/clock.hpp"
 #include "foundation/error_text.hpp"
 #include "foundation/host_name.hpp"
-#include "launcher/descendants.hpp"
-#include "launcher/stacks.hpp"
+#include "launcher/processes/descendants.hpp"
+#include "launcher/processes/stacks.hpp"
 
 namespace rollcall::launcher {
 namespace {

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "bootstrap/hub_host.hpp"
-#include "launcher/leftovers.hpp"
 #include "launcher/node.hpp"
 #include "launcher/pair.hpp"
-#include "launcher/poller.hpp"
+#include "launcher/processes/leftovers.hpp"
 #include "launcher/protocol.hpp"
 #include "launcher/remote.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 

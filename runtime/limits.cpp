@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/landing/landing.hpp"
-#include "runtime/lane/peers.hpp"
+#include "runtime/messages/peers.hpp"
 #include "runtime/node/segment.hpp"
 
 namespace rollcall::runtime {

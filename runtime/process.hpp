@@ -22,12 +22,12 @@
 #include "foundation/settings.hpp"
 #include "runtime/card.hpp"
 #include "runtime/clock/common_clock.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/engine/lifelines.hpp"
 #include "runtime/forks.hpp"
 #include "runtime/group/group.hpp"
 #include "runtime/group/slots.hpp"
-#include "runtime/lane/engine.hpp"
 #include "runtime/lane/lane.hpp"
-#include "runtime/lane/lifelines.hpp"
 #include "runtime/node/node_memory.hpp"
 #include "runtime/node/segment.hpp"
 #include "runtime/topology/binding.hpp"
@@ -125,7 +125,8 @@ class Process : public std::enable_shared_from_this<Process> {
     /// Only the first call does anything. Throws:
     /// - Error{timeout} or Error{bootstrap} if the ranks do not come together.
     /// - Error{peer_failed} if a rank died, and the others have not agreed to go on without it (Engine::loss()). If the death is known at
-    ///   the beginning of the call, it does not wait for other ranks, but for messages of this rank that have not left, for a second at most.
+    ///   the beginning of the call, it does not wait for other ranks, but for messages of this rank that have not left, for a second at
+    ///   most.
     /// - The Error of a call that failed after its caller had left, of which no caller here was told: calls that do not match, or data that
     ///   was handed over and not delivered. The job is left in good order before it is thrown.
     /// - The first Error with which the end of a connection to another job failed. The job is left in good order before it is thrown.

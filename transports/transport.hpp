@@ -78,7 +78,7 @@ inline constexpr std::size_t kMaximumHeader = 96;
 /// The two paths that a payload can take.
 enum class Path : std::uint8_t { eager, large };
 
-/// Receives what arrives. The engine implements it (runtime/lane/engine.hpp).
+/// Receives what arrives. The engine implements it (runtime/engine/engine.hpp).
 class Sink {
   public:
     /// An eager message. Header and payload are valid only during the call.
@@ -87,8 +87,8 @@ class Sink {
     virtual void on_offer(std::span<const std::byte> header, const Offer& offer) noexcept = 0;
     /// A peer has become unreachable. Its pending transfers are completed as failed, before or after this call.
     virtual void on_peer_unreachable(int peer, std::string_view why) noexcept = 0;
-    /// This process receives nothing any more through shared memory, because this peer, of which disconnect() was called, died while it wrote
-    /// into this process's memory.
+    /// This process receives nothing any more through shared memory, because this peer, of which disconnect() was called, died while it
+    /// wrote into this process's memory.
     virtual void on_deaf(int peer) noexcept = 0;
     /// A put has changed these bytes of this process's board. Only transports that notice puts call it; see Transport::tells_of_puts().
     virtual void on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept = 0;

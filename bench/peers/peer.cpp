@@ -12,7 +12,7 @@
 #include "bench/ranks/companion.hpp"
 #include "bench/ranks/start.hpp"
 #include "foundation/units.hpp"
-#include "launcher/binding.hpp"
+#include "launcher/hosts/binding.hpp"
 #include "runtime/topology/binding.hpp"
 #include "support/usage.hpp"
 

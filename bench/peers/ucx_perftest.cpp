@@ -12,7 +12,7 @@
 
 #include "bench/ranks/child.hpp"
 #include "foundation/descriptor.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/processes/spawn.hpp"
 #include "support/usage.hpp"
 
 namespace rollcall::bench {

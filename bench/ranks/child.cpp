@@ -19,7 +19,7 @@
 
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/processes/spawn.hpp"
 
 extern char** environ;
 

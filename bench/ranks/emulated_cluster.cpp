@@ -17,7 +17,7 @@
 #include "bench/ranks/companion.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
-#include "launcher/spawn.hpp"
+#include "launcher/processes/spawn.hpp"
 
 extern char** environ;
 

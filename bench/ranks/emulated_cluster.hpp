@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "foundation/descriptor.hpp"
-#include "launcher/hosts.hpp"
+#include "launcher/hosts/hosts.hpp"
 
 namespace rollcall::bench {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"
-#include "runtime/lane/among.hpp"
-#include "runtime/lane/listed_receives.hpp"
+#include "runtime/engine/among.hpp"
+#include "runtime/engine/listed_receives.hpp"
 
 namespace rollcall::collectives {
 

@@ -5,13 +5,13 @@
 // whatever order they come. The ranks wait for nothing of a late rank but its block, and a late rank finds all other blocks there. A
 // planned rank copies before its caller arrives.
 //
-// Example: n = 3, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Ranks 0 and 2 write two blocks until 2, copy each other's until
-// 3 and their own until 4. Rank 1 writes for 2 until 6 and for 0 until 7, copies two blocks until 9, and its own until 10. Rank 2
+// Example: n = 3, a copy of a block takes 1, the ranks arrive at 0, 5 and 0. Ranks 0 and 2 write two blocks until 2, copy each other's
+// until 3 and their own until 4. Rank 1 writes for 2 until 6 and for 0 until 7, copies two blocks until 9, and its own until 10. Rank 2
 // copies the block of rank 1 until 7, rank 0 until 8. The ranks leave at 8, 10 and 7.
 //
 // If the blocks are long, or in memory that the program has taken from the runtime (Job::allocate()), nothing is written, and a rank leaves
-// when its readers have read (runtime/lane/publication.hpp, InPlace). In the example rank 1 copies the block of rank 0 until 6, that of rank
-// 2 until 7, and its own until 8. Ranks 0 and 2 copy the block of rank 1 until 6. The ranks leave at 6, 8 and 7.
+// when its readers have read (runtime/engine/publication.hpp, InPlace). In the example rank 1 copies the block of rank 0 until 6, that of
+// rank 2 until 7, and its own until 8. Ranks 0 and 2 copy the block of rank 1 until 6. The ranks leave at 6, 8 and 7.
 #include "collectives/alltoall/alltoall.hpp"
 #include "collectives/published/published.hpp"
 

@@ -23,7 +23,7 @@
 
 #include "collectives/alltoall/two_level.hpp"
 #include "collectives/published/published.hpp"
-#include "runtime/lane/listed_receives.hpp"
+#include "runtime/engine/listed_receives.hpp"
 
 namespace rollcall::collectives {
 namespace {

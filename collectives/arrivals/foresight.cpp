@@ -8,7 +8,7 @@
 
 #include "collectives/arrivals/roster.hpp"
 #include "runtime/clock/common_clock.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::collectives {
 

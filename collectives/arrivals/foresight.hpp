@@ -8,7 +8,7 @@
 
 #include <rollcall/time.hpp>
 
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "collectives/blocks/blocks.hpp"
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

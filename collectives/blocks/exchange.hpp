@@ -2,7 +2,7 @@
 /// An allgather of small records for the runtime's own needs (making communicators).
 #pragma once
 
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

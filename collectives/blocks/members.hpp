@@ -4,7 +4,7 @@
 
 #include "collectives/blocks/parts.hpp"
 #include "collectives/trees/halving.hpp"
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <functional>
 
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -6,7 +6,7 @@
 
 #include "collectives/blocks/members.hpp"
 #include "collectives/trees/group.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::collectives {
 namespace {

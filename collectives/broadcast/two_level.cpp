@@ -3,7 +3,7 @@
 //
 // Idea: one rank of each node passes the message on to other nodes: the root on its own node, and the lowest rank on each other node. It
 // then publishes the message in the memory of its node, where the others copy it out when they come. A rank that passes the message on need
-// not have arrived: its part begins with the first message (runtime/lane/deputy.hpp). So a node has arrived when its first rank has.
+// not have arrived: its part begins with the first message (runtime/engine/deputy.hpp). So a node has arrived when its first rank has.
 //
 // Example: nodes {0 1} {2 3} {4 5}, root 1, a message takes 5, a copy takes 1, all ranks arrive at 0. 1->2 until 5, 1->4 until 10. Rank 1
 // writes for rank 0 until 11, and 0 copies until 12. Rank 2 writes until 6, rank 3 copies until 7; rank 4 writes until 11, rank 5 copies

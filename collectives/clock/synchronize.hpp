@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/clock/synchronization.hpp"
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -6,8 +6,8 @@
 
 #include "collectives/blocks/blocks.hpp"
 #include "collectives/blocks/members.hpp"
-#include "runtime/lane/operation.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/operation.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::collectives {
 

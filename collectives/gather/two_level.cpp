@@ -4,7 +4,7 @@
 // Idea: one rank of each node collects the blocks of its node, in whatever order they come: the root on its own node, and the lowest rank
 // on each other node. The others write their block into the memory of the node, and leave. A rank that has all blocks of its node sends
 // them to the root as one message. So as many messages enter the root as there are other nodes, whatever the number of ranks. A rank that
-// collects need not wait for the ranks of its node: its part goes on without it (runtime/lane/deputy.hpp).
+// collects need not wait for the ranks of its node: its part goes on without it (runtime/engine/deputy.hpp).
 //
 // Example: nodes {0 1} {2 3}, root 0, blocks a b c d, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0.
 // Ranks 1 and 3 write until 1 and leave. Ranks 0 and 2 copy their own block until 1, and the other one until 2. 2->0 (c d) until 12.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "collectives/intergroup/sides.hpp"
-#include "runtime/lane/among.hpp"
+#include "runtime/engine/among.hpp"
 
 namespace rollcall::collectives {
 

@@ -4,7 +4,7 @@
 // Idea: they are the operations on two levels of one group that consists of the ranks of the other group and the root. So as many messages
 // leave or enter the root as there are nodes on which the other group has ranks, without the root's own one, or as the tree between these
 // nodes has branches there. Ranks of the root's group that are on these nodes have no part. A rank that passes data on need not have
-// arrived: its part begins with the message (runtime/lane/deputy.hpp).
+// arrived: its part begins with the message (runtime/engine/deputy.hpp).
 //
 // Example: nodes {a0 b0} {b1 b2}, root a0, a message takes 5, a copy takes 1, all ranks arrive at 0. Broadcast: a0->b1 until 5. a0 writes
 // for b0 until 6, and b0 copies until 7. b1 writes for b2 until 6, and b2 copies until 7. Scatter: a0 writes the block of b0 until 1, which

@@ -16,7 +16,7 @@
 #include "collectives/intergroup/rooted.hpp"
 #include "collectives/published/published.hpp"
 #include "collectives/scatter/scatter.hpp"
-#include "runtime/lane/among.hpp"
+#include "runtime/engine/among.hpp"
 
 namespace rollcall::collectives {
 namespace {

@@ -18,7 +18,7 @@
 #include "collectives/intergroup/intergroup.hpp"
 #include "collectives/intergroup/rooted.hpp"
 #include "collectives/published/published.hpp"
-#include "runtime/lane/among.hpp"
+#include "runtime/engine/among.hpp"
 
 namespace rollcall::collectives {
 namespace {

@@ -10,7 +10,7 @@
 #include "collectives/blocks/members.hpp"
 #include "collectives/blocks/parts.hpp"
 #include "collectives/relay.hpp"
-#include "runtime/lane/operation.hpp"
+#include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
 

@@ -1,5 +1,5 @@
 /// \file
-/// Sends and receives whole messages through node memory (runtime/lane/publication.hpp), for algorithms that need no more than that.
+/// Sends and receives whole messages through node memory (runtime/engine/publication.hpp), for algorithms that need no more than that.
 #pragma once
 
 #include <algorithm>
@@ -13,10 +13,10 @@
 
 #include "collectives/blocks/blocks.hpp"
 #include "collectives/blocks/parts.hpp"
-#include "runtime/lane/operation.hpp"
-#include "runtime/lane/publication.hpp"
-#include "runtime/lane/short_call.hpp"
-#include "runtime/lane/short_exchange.hpp"
+#include "runtime/engine/operation.hpp"
+#include "runtime/engine/publication.hpp"
+#include "runtime/engine/short_call.hpp"
+#include "runtime/engine/short_exchange.hpp"
 
 namespace rollcall::collectives {
 

@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "runtime/lane/operation.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/operation.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::collectives {
 

@@ -3,7 +3,7 @@
 //
 // Idea: the elements are cut into as many shares as the smallest node has ranks, or into fewer if they are short (lanes_of_all()). On each
 // node as many ranks combine one share each of what their node brings, through its memory. The other ranks write and leave. A rank that
-// combines need not wait for the ranks of its node: its part goes on without it (runtime/lane/deputy.hpp). The ranks that have the same
+// combines need not wait for the ranks of its node: its part goes on without it (runtime/engine/deputy.hpp). The ranks that have the same
 // share form a lane, which reduces it to the root's node. There the root gathers the shares. What a rank that combines brings is not copied
 // if it is in memory that the program has taken from the runtime (Job::allocate()), and if its caller stays: the root, a caller that asks
 // for it (until_delivered), or any with ROLLCALL_DECOUPLE=no. Of a caller that hands over, the deputy publishes a second copy out of

@@ -4,7 +4,7 @@
 // Idea: the root sends the lowest rank of each other node the blocks of all ranks of the node, as one message. That rank writes them into
 // the memory of its node, where the others copy theirs out when they come; the root does so on its own node. So as many messages leave the
 // root as there are other nodes, whatever the number of ranks. A rank that passes blocks on need not have arrived: its part begins with the
-// message (runtime/lane/deputy.hpp). So a node has arrived when its first rank has.
+// message (runtime/engine/deputy.hpp). So a node has arrived when its first rank has.
 //
 // Example: nodes {0 1} {2 3}, root 0, a message with a block takes 5, a copy of a block takes 1, all ranks arrive at 0. The root writes the
 // block of rank 1 until 1, and copies its own until 2; rank 1 copies until 2. 0->2 (both blocks) until 10. Rank 2 writes until 11, and

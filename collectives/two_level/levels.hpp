@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "collectives/combining/combining.hpp"
-#include "runtime/lane/among.hpp"
-#include "runtime/lane/operation.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/among.hpp"
+#include "runtime/engine/operation.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::collectives {
 
@@ -81,8 +81,8 @@ Task combine_on_node(Operation& op, const std::vector<int>& here, int place, con
 /// The first step of what is published on the node afterwards.
 inline constexpr std::uint64_t kResultSteps = 2;
 
-/// Publishes the shares of the elements in `arguments.data` on the node: each rank that has one publishes it, and all copy the others. Comes
-/// after combine_on_node() in the same operation.
+/// Publishes the shares of the elements in `arguments.data` on the node: each rank that has one publishes it, and all copy the others.
+/// Comes after combine_on_node() in the same operation.
 Task share_with_node(Operation& op, const Levels& levels, const Lanes& lanes, runtime::Arguments arguments);
 
 /// Up to this size, in bytes, one rank of each node has all of the elements, or sends all of what goes to another node. With fewer bytes

@@ -5,13 +5,14 @@
 #include <cstdint>
 
 #include "collectives/blocks/blocks.hpp"
+#include "runtime/engine/operation.hpp"
 #include "runtime/group/group.hpp"
-#include "runtime/lane/operation.hpp"
 
 namespace rollcall::collectives {
 
-/// How many bytes of blocks this rank passes on (AlgorithmEntry::passes_on): `bytes` for each rank of its node if it is the lowest one there,
-/// it is not alone, and the root is on another node; otherwise 0. Between two groups only the ranks of the group count that the root is not in.
+/// How many bytes of blocks this rank passes on (AlgorithmEntry::passes_on): `bytes` for each rank of its node if it is the lowest one
+/// there, it is not alone, and the root is on another node; otherwise 0. Between two groups only the ranks of the group count that the root
+/// is not in.
 std::uint64_t blocks_of_its_node(std::uint64_t bytes, int root, int rank, const runtime::Group& group);
 
 /// Whether another rank of its node passes this rank's block on (AlgorithmEntry::only_publishes).

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "foundation/clock.hpp"
-#include "runtime/lane/waitable.hpp"
+#include "runtime/messages/waitable.hpp"
 
 namespace rollcall::runtime {
 

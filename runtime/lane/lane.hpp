@@ -30,8 +30,8 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "foundation/clock.hpp"
+#include "runtime/engine/engine.hpp"
 #include "runtime/lane/ended.hpp"
-#include "runtime/lane/engine.hpp"
 #include "runtime/lane/event_descriptor.hpp"
 #include "runtime/lane/event_loop.hpp"
 #include "runtime/lane/idle.hpp"

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "foundation/clock.hpp"
-#include "runtime/lane/engine.hpp"
-#include "runtime/lane/planned_algorithm.hpp"
+#include "runtime/engine/engine.hpp"
+#include "runtime/engine/planned_algorithm.hpp"
 #include "transports/simulated/simulated_network.hpp"
 
 namespace rollcall::runtime {

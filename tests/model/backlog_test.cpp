@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/lane/peek.hpp"
+#include "runtime/messages/peek.hpp"
 #include "tests/model/messages.hpp"
 
 namespace rollcall::model_test {

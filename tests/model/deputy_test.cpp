@@ -1,4 +1,4 @@
-// Calls that begin before their callers and go on after them (runtime/lane/deputy.hpp).
+// Calls that begin before their callers and go on after them (runtime/engine/deputy.hpp).
 #include <algorithm>
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-// Blocking sends that end before their messages have been taken (runtime/lane/kept_send.hpp).
+// Blocking sends that end before their messages have been taken (runtime/messages/kept_send.hpp).
 #include <memory>
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/lane/lifelines.hpp"
+#include "runtime/engine/lifelines.hpp"
 #include "tests/model/job.hpp"
 
 namespace rollcall::model_test {

@@ -13,8 +13,8 @@
 #include <rollcall/error.hpp>
 
 #include "foundation/clock.hpp"
-#include "launcher/leftovers.hpp"
 #include "launcher/pair.hpp"
+#include "launcher/processes/leftovers.hpp"
 #include "launcher/protocol.hpp"
 #include "launcher/remote.hpp"
 #include "tests/process/launched.hpp"

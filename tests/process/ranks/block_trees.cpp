@@ -18,7 +18,7 @@
 #include "collectives/segments/tree_costs.hpp"
 #include "collectives/trees/adaptive.hpp"
 #include "foundation/settings.hpp"
-#include "runtime/lane/message.hpp"
+#include "runtime/messages/message.hpp"
 #include "runtime/process.hpp"
 #include "tests/process/ranks/scene.hpp"
 

@@ -1,5 +1,5 @@
 /// \file
-/// Scenarios of parts that run without their callers (runtime/lane/deputy.hpp): wrong calls, deaths, and communicators that come and go.
+/// Scenarios of parts that run without their callers (runtime/engine/deputy.hpp): wrong calls, deaths, and communicators that come and go.
 #include <algorithm>
 #include <functional>
 #include <vector>

@@ -6,7 +6,7 @@
 
 #include "api/collective.hpp"
 #include "collectives/catalogue.hpp"
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::test {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "bench/peers/peer_calls.hpp"
 #include "bench/ranks/start.hpp"
-#include "launcher/binding.hpp"
+#include "launcher/hosts/binding.hpp"
 #include "runtime/topology/binding.hpp"
 #include "support/usage.hpp"
 #include "tests/unit/bench/bench.hpp"

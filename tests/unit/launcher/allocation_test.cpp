@@ -1,5 +1,5 @@
 // The hosts of a batch system's allocation, as its environment tells them.
-#include "launcher/allocation.hpp"
+#include "launcher/hosts/allocation.hpp"
 
 #include <algorithm>
 #include <cstdlib>

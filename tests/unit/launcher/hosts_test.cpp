@@ -1,5 +1,5 @@
 // Lists of hosts and hostfiles: what each form means, what is refused, and that nothing else breaks the parser.
-#include "launcher/hosts.hpp"
+#include "launcher/hosts/hosts.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

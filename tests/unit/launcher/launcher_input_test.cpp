@@ -1,6 +1,6 @@
 /// \file
 /// Standard input that another process reads, too.
-#include "launcher/input.hpp"
+#include "launcher/streams/input.hpp"
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -20,7 +20,7 @@
 
 #include "foundation/descriptor.hpp"
 #include "foundation/ends.hpp"
-#include "launcher/poller.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 namespace {

@@ -14,8 +14,8 @@
 
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
-#include "launcher/poller.hpp"
 #include "launcher/protocol.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 namespace {

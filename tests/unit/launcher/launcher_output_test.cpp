@@ -1,4 +1,4 @@
-#include "launcher/output.hpp"
+#include "launcher/streams/output.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -20,8 +20,8 @@
 
 #include "foundation/clock.hpp"
 #include "launcher/forwarder.hpp"
-#include "launcher/poller.hpp"
 #include "launcher/protocol.hpp"
+#include "launcher/streams/poller.hpp"
 
 namespace rollcall::launcher {
 namespace {

@@ -1,4 +1,4 @@
-#include "launcher/out_of_memory.hpp"
+#include "launcher/processes/out_of_memory.hpp"
 
 #include <filesystem>
 #include <fstream>

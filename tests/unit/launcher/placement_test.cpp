@@ -1,5 +1,5 @@
 // Which rank goes to which host, and the map that shows it.
-#include "launcher/placement.hpp"
+#include "launcher/hosts/placement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include <rollcall/error.hpp>
 
-#include "launcher/job_map.hpp"
+#include "launcher/hosts/job_map.hpp"
 
 namespace rollcall::launcher {
 namespace {

@@ -1,5 +1,5 @@
 // What the child of a launcher says when it cannot start its program.
-#include "launcher/spawn.hpp"
+#include "launcher/processes/spawn.hpp"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -18,7 +18,7 @@
 
 #include "foundation/descriptor.hpp"
 #include "foundation/ends.hpp"
-#include "launcher/stacks.hpp"
+#include "launcher/processes/stacks.hpp"
 
 namespace rollcall::launcher {
 namespace {

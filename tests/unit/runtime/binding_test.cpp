@@ -1,5 +1,5 @@
 // Which processors each rank gets, on machines of several shapes.
-#include "launcher/binding.hpp"
+#include "launcher/hosts/binding.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Which communicators are, which are being made, and which were.
-#include "runtime/lane/communicators.hpp"
+#include "runtime/engine/communicators.hpp"
 
 #include <gtest/gtest.h>
 

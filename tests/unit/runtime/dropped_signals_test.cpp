@@ -18,7 +18,7 @@
 
 #include "collectives/catalogue.hpp"
 #include "runtime/arrivals/board.hpp"
-#include "runtime/lane/engine.hpp"
+#include "runtime/engine/engine.hpp"
 #include "tests/unit/errors.hpp"
 #include "transports/machine.hpp"
 

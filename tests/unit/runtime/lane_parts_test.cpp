@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "runtime/arrivals/board.hpp"
-#include "runtime/lane/communicator_state.hpp"
-#include "runtime/lane/frame_arena.hpp"
-#include "runtime/lane/peer_table.hpp"
+#include "runtime/engine/communicator_state.hpp"
+#include "runtime/engine/frame_arena.hpp"
+#include "runtime/messages/peer_table.hpp"
 
 namespace rollcall::runtime {
 namespace {

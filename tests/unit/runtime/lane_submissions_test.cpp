@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "foundation/log.hpp"
-#include "runtime/lane/caller_notice.hpp"
+#include "runtime/engine/caller_notice.hpp"
 #include "tests/unit/runtime/lane.hpp"
 
 namespace rollcall::runtime {

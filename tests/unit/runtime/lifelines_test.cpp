@@ -1,6 +1,6 @@
 // Tests whether hosts that give signs of life are told from silent ones, over loopback, at made-up times. A silent host is a socket whose
 // queue is full.
-#include "runtime/lane/lifelines.hpp"
+#include "runtime/engine/lifelines.hpp"
 
 #include <gtest/gtest.h>
 

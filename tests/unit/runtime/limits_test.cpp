@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/landing/landing.hpp"
-#include "runtime/lane/peers.hpp"
+#include "runtime/messages/peers.hpp"
 #include "runtime/node/segment.hpp"
 #include "transports/transport.hpp"
 

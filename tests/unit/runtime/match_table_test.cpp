@@ -1,5 +1,5 @@
 // The table by which messages find their receives, against a plain list.
-#include "runtime/lane/match_table.hpp"
+#include "runtime/messages/match_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 
 #include <sys/mman.h>
 
-#include "runtime/lane/publication.hpp"
+#include "runtime/engine/publication.hpp"
 #include "runtime/node/segment.hpp"
 #include "tests/unit/runtime/private_memory.hpp"
 

@@ -1,13 +1,13 @@
 // What a lane keeps for each peer: eager allowance, and whether it is still there.
-#include "runtime/lane/peers.hpp"
+#include "runtime/messages/peers.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "runtime/lane/message.hpp"
-#include "runtime/lane/transfer.hpp"
+#include "runtime/messages/message.hpp"
+#include "runtime/messages/transfer.hpp"
 
 namespace rollcall::runtime {
 namespace {

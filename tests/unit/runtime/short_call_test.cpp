@@ -1,5 +1,5 @@
 // Calls through node memory that end at once. All ranks are in one process here, and nothing comes by messages.
-#include "runtime/lane/short_call.hpp"
+#include "runtime/engine/short_call.hpp"
 
 #include <gtest/gtest.h>
 

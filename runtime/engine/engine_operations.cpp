@@ -1,0 +1,233 @@
+// The engine's operations: how a coroutine begins, is resumed, and ends.
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "foundation/log.hpp"
+#include "runtime/engine/engine.hpp"
+
+namespace rollcall::runtime {
+namespace {
+
+Error error_of(const Operation& operation, const std::exception_ptr& exception) {
+    try {
+        std::rethrow_exception(exception);
+    } catch (const Error& error) {
+        return error;
+    } catch (const std::exception& error) {
+        return Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what()));
+    }
+}
+
+}  // namespace
+
+void Engine::touch(Operation& operation) {
+    if (operation.ready_) return;
+    operation.ready_ = true;
+    operation.next_ready_ = nullptr;
+    (ready_tail_ ? ready_tail_->next_ready_ : ready_head_) = &operation;
+    ready_tail_ = &operation;
+}
+
+unsigned Engine::run_ready() {
+    unsigned ran = 0;
+    if (has_early_calls_) begin_before_callers();
+    while (Operation* operation = ready_head_) {
+        ready_head_ = operation->next_ready_;
+        if (!ready_head_) ready_tail_ = nullptr;
+        operation->ready_ = false;
+        run(*operation);
+        ++ran;
+    }
+    return ran;
+}
+
+// A throw may have come at any point of begin(), so it ends like something that its caller gives up. Its thread, or another rank, would
+// wait forever if that failed, too.
+void Engine::end_unbegun(Waitable& waitable) noexcept {
+    ++begun_;
+    try {
+        try {
+            throw;
+        } catch (const Error& error) {
+            waitable.abandon(*this, error);
+        } catch (const std::exception& error) {
+            waitable.abandon(*this, Error(ErrorCode::state, fmt::format("it could not be started: {}", error.what())));
+        }
+    } catch (...) {
+        log_message(LogLevel::critical,
+                    "this process has no memory to end what it could not start; raise its limit (ulimit -v), or start fewer ranks on this "
+                    "host");
+        std::abort();
+    }
+}
+
+void Engine::begin_or_end(Waitable& waitable) noexcept {
+    try {
+        begin(waitable);
+    } catch (...) {
+        end_unbegun(waitable);
+    }
+}
+
+void Engine::start(Operation& operation) {
+    if (options_.find_part_alone) {
+        if (deputies_.size() > 0 && meet_deputy(operation)) return;
+        const bool is_long = operation.call_.bytes > options_.eager_bytes || operation.arguments_.blocks;
+        if (is_long && hand_over(operation)) return;
+    }
+    CommunicatorState& communicator = operation.communicator_;
+    communicator.remember(operation.sequence(), operation.call_);  // first, because there may be no memory for it
+    active_.insert(operation);
+    operation.engine_ = this;
+    watch_over_operations();
+    communicator.begun = std::max(communicator.begun, operation.sequence());
+    try {
+        if (communicator.is_broken_at(operation.sequence())) {
+            communicator.broken_told = true;
+            const Error& broken = *communicator.broken;
+            const auto undelivered = std::move(communicator.undelivered);
+            if (!undelivered)
+                fail(operation, broken);
+            else if (std::string_view(undelivered->what()).find(broken.what()) != std::string_view::npos)
+                fail(operation, *undelivered);  // it has the sentence of the other already
+            else
+                fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
+        } else {
+            const EarlyMessage* other =
+                early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
+            if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
+        }
+    } catch (...) {
+        give_up(operation, std::current_exception());
+    }
+    call_algorithm(operation);
+    if (ready_head_ || has_early_calls_) [[unlikely]] {
+        touch(operation);
+        run_ready();
+        return;
+    }
+    run(operation);  // It may be gone now.
+    if (ready_head_ || has_early_calls_) run_ready();
+}
+
+// Some algorithms do their first steps before their first coroutine, whose frame must be allocated, too.
+void Engine::call_algorithm(Operation& operation) {
+    if (operation.failed()) return;
+    try {
+        operation.task_ = operation.algorithm_(operation);
+    } catch (...) {
+        give_up(operation, std::current_exception());
+    }
+}
+
+// Tells the other ranks, if there is memory for it. The operation itself must end as failed, because lists and transfers refer to it: if
+// there is no memory even for that, this process ends.
+void Engine::give_up(Operation& operation, const std::exception_ptr& why) noexcept {
+    try {
+        break_communicator(operation.communicator_, operation.sequence(), error_of(operation, why), true);
+    } catch (...) {
+    }
+    if (!operation.failed()) fail(operation, Error(ErrorCode::state, "there is no memory for a collective operation"));
+}
+
+void Engine::run(Operation& operation) {
+    if (!operation.failed()) {
+        std::coroutine_handle<> next;
+        if (operation.wait_point_) {
+            if (!operation.wait_point_->ready()) return;
+            if (!operation.failed()) {  // The look itself may have failed it.
+                operation.wait_point_ = nullptr;
+                next = operation.handle_;
+            }
+        } else if (operation.task_ && !operation.task_.done()) {
+            next = operation.task_.handle();  // it has not started yet
+        }
+        if (next) next.resume();
+        // The operation waits again. (Its outermost frame would say so, too, but that frame is in no cache.)
+        if (operation.wait_point_ && !operation.failed()) {
+            if (operation.has_used_node_) watch_node(operation);
+            return;
+        }
+        if (next && operation.task_.done() && operation.task_.exception()) give_up(operation, operation.task_.exception());
+    }
+    if (operation.failed()) {
+        // The frames stay until the last transfer has ended, because buffers of transfers may live in them.
+        operation.wait_point_ = nullptr;
+        if (operation.arrivals_) std::erase(watching_, &operation);
+        operation.arrivals_.reset();
+        std::erase(listening_, &operation);
+        if (operation.watches_node_) stop_watching_node(operation);
+        // The operation is looked at right here, so the end of a transfer need not queue it behind all others that fail with it.
+        const bool was_ready = std::exchange(operation.ready_, true);
+        for (Transfer* transfer = operation.transfers_; transfer;) {
+            Transfer* next = transfer->next;
+            withdraw(*transfer);
+            transfer = next;
+        }
+        operation.ready_ = was_ready;
+    } else if (operation.task_ && !operation.task_.done()) {  // There is no task if the algorithm did not have to wait.
+        return;
+    } else if (operation.arrivals_ && !operation.arrivals_->notices_.empty()) {
+        // The receives that replaced the board are no longer wanted.
+        operation.arrivals_->notices_.clear();
+        for (Transfer* transfer = operation.transfers_; transfer;) {
+            Transfer* next = transfer->next;
+            if (transfer->stage == Transfer::Stage::posted && transfer->key.tag == Operation::kArrivedStep) withdraw(*transfer);
+            transfer = next;
+        }
+    }
+    if (!operation.transfers_) finish(operation);
+}
+
+void Engine::finish(Operation& operation) {
+    operation.task_.reset();  // Other messages may land in the room of those that it held.
+    if (operation.ready_) {   // finish() of its transfers, or such a landing, has put it into the list
+        Operation** link_to = &ready_head_;
+        Operation* previous = nullptr;
+        while (*link_to != &operation) {
+            previous = *link_to;
+            link_to = &previous->next_ready_;
+        }
+        *link_to = operation.next_ready_;
+        if (ready_tail_ == &operation) ready_tail_ = previous;
+        operation.ready_ = false;
+    }
+    if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
+    operation.arrivals_.reset();
+    if (operation.expected_wait_ > 0 && !operation.failed()) learn_wait(operation);
+    if (operation.turn_) end_turn(operation);
+    if (operation.watches_node_) stop_watching_node(operation);
+    active_.remove(operation);
+    let_go_of(operation.key_);
+    ++finished_;
+    const auto on_done = operation.on_done;
+    void* const context = operation.on_done_context;
+    operation.set_done();  // a waiting caller may destroy the operation from here on
+    if (on_done) on_done(operation, context);
+    // Later operations may publish now. In a simulation nothing else would look at them.
+    if (tells_of_puts_ && !node_users_.empty()) look_at_node();
+}
+
+void Engine::fail(Operation& operation, const Error& error) {
+    operation.set_error(error);
+    touch(operation);
+}
+
+void Engine::abandon(Operation& operation, const Error& error) {
+    if (operation.done() || leave_to_deputy(operation, error)) return;
+    // This rank is out of step on the communicator for good, and the other ranks must not wait for it.
+    const bool has_begun = operation.engine_ != nullptr;  // if so, it may be gone afterwards
+    break_communicator(operation.communicator_, operation.sequence(), error, true);
+    run_ready();
+    if (has_begun) return;
+    ++finished_;
+    operation.set_error(error);
+    operation.set_done();
+}
+
+}  // namespace rollcall::runtime

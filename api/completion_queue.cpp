@@ -82,10 +82,9 @@ void CompletionQueue::Implementation::add(std::unique_ptr<Request::Implementatio
     }
     // This also makes a thread that waits look at the new deadline.
     lane().as_owner([&](runtime::Engine&) {
-        if (entry.request->waitable().done())
-            entry.ended();
-        else
-            entry.request->watch(entry);
+        if (!entry.request->waitable().done()) return entry.request->watch(entry);
+        lane().note_unseen_end();  // an event loop that sleeps was told when the request ended, and found nothing in the queue
+        entry.ended();
     });
 }
 

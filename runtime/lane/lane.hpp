@@ -117,6 +117,9 @@ class Lane {
     /// Returns false when there is work, or when something has ended since the last call which the caller may not have seen. With
     /// host-driven progress everything else counts, too, that may change the answer of a look for a message (Engine::look_changes()).
     bool prepare_to_sleep();
+    /// Owner-only: an event loop may not have seen something that ended before, for example because it could not yet be found. Wakes the
+    /// loop when the owner lets go, and makes prepare_to_sleep() return false once.
+    void note_unseen_end() noexcept { finished_seen_.store(kNotSeen); }
 
     /// This lane, which has a background thread, serves a connection of the job with the other lane. What ends here wakes the event loop of
     /// the job. Where the job has no background thread, a caller that waits or tests here also drives the job's lane. Call it before this
@@ -152,6 +155,7 @@ class Lane {
     Nanoseconds background_cpu_time() const;
 
   private:
+    static constexpr std::uint64_t kNotSeen = ~std::uint64_t{0};
     [[noreturn]] static void end_without_memory() noexcept;
     enum class Drove : std::uint8_t { done, timed_out, wanted };
 
@@ -249,10 +253,11 @@ class Lane {
     std::atomic<bool> dormant_{false};             ///< The background thread sleeps until the caller that sleeps leaves.
     std::atomic<bool> loop_sleeps_{false};         ///< The host's event loop sleeps until the thread that drives leaves.
     std::atomic<std::uint64_t> told_finished_{0};  ///< Engine::finished() when other threads were last told.
-    std::atomic<std::uint64_t> finished_seen_{0};  ///< Engine::finished() when prepare_to_sleep() was last called.
-    std::atomic<Nanoseconds> due_{kNever};         ///< Engine::due() when the baton was last released.
-    std::atomic<Nanoseconds> fails_at_{kNever};    ///< When the background thread calls tick() although it is paused.
-    std::atomic<int> wanted_{0};                   ///< Threads that need the baton and cannot use the queue.
+    /// Engine::finished() when prepare_to_sleep() was last called, or kNotSeen.
+    std::atomic<std::uint64_t> finished_seen_{0};
+    std::atomic<Nanoseconds> due_{kNever};       ///< Engine::due() when the baton was last released.
+    std::atomic<Nanoseconds> fails_at_{kNever};  ///< When the background thread calls tick() although it is paused.
+    std::atomic<int> wanted_{0};                 ///< Threads that need the baton and cannot use the queue.
     std::atomic<int> paused_{0};
     std::atomic<bool> stopping_{false};
     std::atomic<bool> ended_{false};  ///< Only the owner sets it. So no thread drives without having seen it.

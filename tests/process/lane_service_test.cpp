@@ -55,6 +55,11 @@ TEST(EventLoop, HearsOfWhatAnotherThreadStarts) {
         expect_success(2, {fmt::format("loop_beside_a_start:{}", what)}, with({"ROLLCALL_PROGRESS=host"}));
 }
 
+TEST(EventLoop, HearsOfWhatAnotherThreadPutsIntoAQueue) {
+    for (const char* const progress : {"ROLLCALL_PROGRESS=host", "ROLLCALL_PROGRESS=thread"})
+        expect_success(2, {"loop_beside_an_add"}, with({progress}));
+}
+
 TEST(Communicators, ThatWentLongAgoAreAnsweredFor) {
     Words scenarios;
     for (const int between : {0, 255, 300, 600}) scenarios.push_back(fmt::format("gone_long_ago:{}", between / kSlower));

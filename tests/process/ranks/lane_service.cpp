@@ -148,6 +148,30 @@ ROLLCALL_SCENARIO(loop_beside_a_start) {
     world.barrier();
 }
 
+// A request ends, the event loop goes to sleep, and another thread puts the request into the loop's queue.
+ROLLCALL_SCENARIO(loop_beside_an_add) {
+    const Communicator& world = scene.world;
+    world.barrier();
+    CompletionQueue queue(world);
+    for (int i = 0; i < 20; ++i) {
+        Request request = world.start_send(i, scene.next());  // ends at once
+        do {
+            while (scene.job.progress()) {
+            }
+        } while (!scene.job.prepare_to_sleep());
+        std::thread([&] { queue.add(std::move(request), static_cast<std::uint64_t>(i)); }).join();
+        pollfd entry{scene.job.progress_descriptor(), POLLIN, 0};
+        check(::poll(&entry, 1, kPatienceMilliseconds) != 0, "the event loop does not hear of the request");
+        check(!scene.job.prepare_to_sleep(), "the loop may sleep although there is a request to be taken");
+        const auto taken = queue.try_next();
+        check(taken.has_value() && taken->context == static_cast<std::uint64_t>(i), "the request is not in the queue");
+        int value = -1;
+        world.receive(value, scene.previous());
+        check(value == i, "message {} gave {}", i, value);
+    }
+    world.barrier();
+}
+
 // An event loop runs beside another thread's blocking call. It is woken for its own messages, and sleeps in between.
 ROLLCALL_SCENARIO(loop_beside_a_call) {
     constexpr int kMessages = 5;

@@ -378,12 +378,12 @@ void Lane::sleep_as_owner(Nanoseconds until) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (poll() == 0 && !submitted_.load() && !noticed_.load() && !wanted_.load() && transport.arm()) {
         pollfd descriptors[3] = {{descriptor, POLLIN, 0}, {owner_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}};
-        const nfds_t count = policy_.background ? 2 : 3;
+        const nfds_t count = has_background() ? 2 : 3;
         const auto next_look = [&](bool again) { return !also_ ? until : again ? 0 : std::min(until, monotonic_now() + policy_.tick); };
         for (bool moved = false; poll_until(descriptors, count, next_look(moved)) == 0 && also_ && monotonic_now() < until;)
             moved = also_->progress();
         if (descriptors[1].revents) owner_wake_.clear();
-        if (!policy_.background && descriptors[2].revents) look_at_notices();
+        if (count == 3 && descriptors[2].revents) look_at_notices();
     }
     engine_.set_sleeping(false);
     owner_sleeps_.store(false, std::memory_order_seq_cst);  // must come before the look at dormant_

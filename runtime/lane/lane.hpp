@@ -22,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <time.h>
@@ -35,6 +34,7 @@
 #include "runtime/lane/event_descriptor.hpp"
 #include "runtime/lane/event_loop.hpp"
 #include "runtime/lane/idle.hpp"
+#include "runtime/lane/thread_until_exit.hpp"
 
 namespace rollcall::runtime {
 
@@ -144,8 +144,8 @@ class Lane {
     /// short time later if something fails only then. Does nothing where there is no background thread.
     void pause_background();
     bool resume_background();  ///< False: it is not paused.
-    /// Ends the background thread. From now on the caller must drive progress.
-    void stop_background();
+    /// Ends the background thread, which exit() does, too. From now on the caller must drive progress.
+    void stop_background() { thread_.end(); }
     /// The job has ended, so nothing that is still under way will end by itself. All threads that wait return as if their time were over,
     /// now and later. abandon() still works.
     void end() noexcept;
@@ -232,6 +232,8 @@ class Lane {
     }
     void sleep_as_owner(Nanoseconds until);
     void start_background();
+    /// False also after the thread has ended: then callers look at notices.
+    bool has_background() const noexcept { return policy_.background && !stopping_.load(std::memory_order_relaxed); }
     void background();
     void move_to_application_core();
 
@@ -280,7 +282,7 @@ class Lane {
     EventLoop* told_ = &event_loop_;  ///< Sleeps while `loop_sleeps_`: this one, or that of the job (belong_to()).
     EventDescriptor owner_wake_;
     EventDescriptor background_wake_;
-    std::thread thread_;
+    ThreadUntilExit thread_;
 };
 
 }  // namespace rollcall::runtime

@@ -48,19 +48,16 @@ Nanoseconds cpu_time_of(clockid_t clock) {
 void Lane::start_background() {
     const SignalsBlocked blocked;
     try {
-        thread_ = std::thread([this] { background(); });
+        thread_.start([this] { background(); },
+                      [this] {
+                          stopping_ = true;
+                          background_wake_.signal();
+                      });
     } catch (const std::system_error& error) {
         throw Error(ErrorCode::state,
                     fmt::format("the background thread cannot be started: {}{}; with ROLLCALL_PROGRESS=host there is none",
                                 error.code().message(), process_limit_advice(error.code().value())));
     }
-}
-
-void Lane::stop_background() {
-    if (!thread_.joinable()) return;
-    stopping_ = true;
-    background_wake_.signal();
-    thread_.join();
 }
 
 void Lane::pause_background() {
@@ -111,7 +108,7 @@ void Lane::look_at_notices() noexcept {
 }
 
 void Lane::look_at_notices_if_due(Nanoseconds now) {
-    if (policy_.background || now < next_notice_look_) return;
+    if (has_background() || now < next_notice_look_) return;
     next_notice_look_ = now + kNoticeInterval;
     look_at_notices();
 }

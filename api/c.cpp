@@ -157,6 +157,23 @@ namespace {
 
 using namespace rollcall::c;
 
+/// Ends what is left of the job by `end`, and frees it unless that is ROLLCALL_STATE.
+template <class End>
+rollcall_status end_job(rollcall_job* job, End end) {
+    LiveJobs::Node taken;
+    const rollcall_status status = guarded([&] {
+        checked(job, "the job");
+        taken = live_jobs().take(job);
+        end(job->job);
+    });
+    if (taken.empty() || status == ROLLCALL_STATE) {
+        if (!taken.empty()) live_jobs().put_back(std::move(taken));
+        return status;
+    }
+    const rollcall_status freed = guarded([&] { delete job; });
+    return status != ROLLCALL_OK ? status : freed;
+}
+
 }  // namespace
 
 extern "C" {
@@ -225,18 +242,11 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
 }
 
 rollcall_status rollcall_finalize(rollcall_job* job) {
-    LiveJobs::Node taken;
-    const rollcall_status status = guarded([&] {
-        checked(job, "the job");
-        taken = live_jobs().take(job);
-        job->job.finalize();
-    });
-    if (taken.empty() || status == ROLLCALL_STATE) {
-        if (!taken.empty()) live_jobs().put_back(std::move(taken));
-        return status;
-    }
-    const rollcall_status freed = guarded([&] { delete job; });
-    return status != ROLLCALL_OK ? status : freed;
+    return end_job(job, [](rollcall::Job& handle) { handle.finalize(); });
+}
+
+rollcall_status rollcall_leave(rollcall_job* job) {
+    return end_job(job, [](rollcall::Job& handle) { handle.leave(); });
 }
 
 void rollcall_abort(rollcall_job* job, int code, const char* why) {
@@ -364,30 +374,6 @@ void rollcall_communicator_free(rollcall_communicator* communicator) {
             throw Error(ErrorCode::invalid_argument, "the communicator of the world belongs to the job: rollcall_finalize() frees it");
         delete communicator;
     });
-}
-
-rollcall_status rollcall_send(const rollcall_communicator* communicator, const void* data, uint64_t bytes, int to, uint64_t tag,
-                              int64_t timeout) {
-    return guarded([&] { checked(communicator).send(data, bytes, to, tag, deadline(timeout)); });
-}
-
-rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
-                                 int64_t timeout, uint64_t* received) {
-    return guarded([&] {
-        const Received got = checked(communicator).receive(data, bytes, from, tag, deadline(timeout));
-        if (received) *received = got.bytes;
-    });
-}
-
-rollcall_status rollcall_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int64_t timeout, uint64_t* bytes) {
-    return guarded([&] {
-        std::uint64_t& place = checked(bytes, "the place for the size");
-        place = checked(communicator).next_size(from, tag, deadline(timeout));
-    });
-}
-
-rollcall_status rollcall_try_next_size(const rollcall_communicator* communicator, int from, uint64_t tag, int* found, uint64_t* bytes) {
-    return look_for(found, bytes, [&] { return checked(communicator).try_next_size(from, tag); });
 }
 
 }  // extern "C"

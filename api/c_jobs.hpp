@@ -30,7 +30,7 @@ class LiveJobs {
         Node node = jobs_.extract(job);
         if (node.empty())
             throw Error(ErrorCode::state,
-                        "rollcall_finalize(): there is no such job; it was finalized before, or no rollcall_init gave it");
+                        "there is no such job; it was finalized before, or left, or no rollcall_init gave it");
         return node;
     }
     void put_back(Node node) {

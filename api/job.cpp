@@ -186,7 +186,8 @@ void Job::Implementation::share(std::shared_ptr<Shared> job) {
     process = job->process;
     shared = std::move(job);
     try {
-        world = shared->world.duplicate();
+        const Communicator& first = shared->world;
+        world = Communicator(first.checked().divide(0, first.rank(), OperationKind::share_job));
     } catch (...) {
         leave_to_others();
         throw;
@@ -223,7 +224,7 @@ Job::~Job() {
     forget_job_of_uncaught(*implementation_->process);
     if (implementation_->process->forked()) return;
     if (std::uncaught_exceptions() > implementation_->exceptions_before) {
-        implementation_->process->vanish();
+        implementation_->process->vanish("left the job because of an exception");
         return;
     }
     const auto logged = [&](const auto& work) {
@@ -268,6 +269,12 @@ void Job::finalize() {
     if (process.finalized() || implementation_->leave_to_others()) return;
     implementation_->check_nothing_under_way(kGoesOn);
     process.finalize();
+}
+
+void Job::leave() noexcept {
+    const std::shared_ptr<runtime::Process>& process = implementation_->process;
+    if (process->forked() || process->finalized() || implementation_->leave_to_others()) return;
+    process->vanish("left the job by leave()");
 }
 
 void Job::abort(int code, std::string_view why) {

@@ -138,7 +138,8 @@ Plan::Implementation& Plan::checked() const {
 
 void Plan::begin() {
     Implementation& here = checked();
-    if (here.operation) here.refuse(ErrorCode::state, "Plan::begin()", "an iteration is under way: end it with run() or wait() first");
+    if (here.operation)
+        here.refuse(ErrorCode::state, "Plan::begin()", "an iteration is under way: end it with run(), or start() and wait(), first");
     here.make_operation();
     here.predictor.begin(monotonic_now());
     here.told = here.predictor.predicted();

@@ -15,7 +15,7 @@ namespace {
     throw Error(ErrorCode::bootstrap,
                 fmt::format("{}={} says that `rollcall run` started this process, but {}; start the program by `rollcall "
                             "run` directly, let wrappers pass the descriptor on (Python: close_fds=False), or unset the "
-                            "variable to run alone",
+                            "variable to run alone, also in copies of the environment (Python: os.environ)",
                             kDescriptorVariable, number, why));
 }
 

@@ -76,7 +76,7 @@ Pmi::Pmi(int descriptor, int rank, int size, Timeout timeout) : rank_(rank), tim
             fmt::format(
                 "{}={} says that a launcher that speaks PMI started this process as rank {} of {}, but {}; start the program "
                 "by the launcher directly or by `rollcall run`, let wrappers pass the descriptor on (Python: close_fds=False), or unset "
-                "the PMI_ variables to run alone",
+                "the PMI_ variables to run alone, also in copies of the environment (Python: os.environ)",
                 kPmiDescriptor, descriptor, rank, size,
                 rank < 0 || size < 1 || rank >= size ? "there is no such rank" : "that descriptor is not open"));
     socket_.reset(descriptor);

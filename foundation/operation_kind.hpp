@@ -36,7 +36,8 @@ enum class OperationKind : std::uint8_t {
     intergroup_allreduce,
     intergroup_alltoall,
     allgather,
-    alltoall
+    alltoall,
+    share_job
 };
 
 struct OperationName {
@@ -74,6 +75,7 @@ inline constexpr std::array kOperationNames = {
     OperationName{OperationKind::intergroup_alltoall, "intergroup_alltoall", "ROLLCALL_INTERGROUP_ALLTOALL", true},
     OperationName{OperationKind::allgather, "allgather", "ROLLCALL_ALLGATHER"},
     OperationName{OperationKind::alltoall, "alltoall", "ROLLCALL_ALLTOALL"},
+    OperationName{OperationKind::share_job, "Job", ""},  // the constructor, of a part of the program that is not the first one
 };
 inline constexpr std::size_t kOperationKinds = kOperationNames.size();
 

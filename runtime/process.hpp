@@ -94,7 +94,7 @@ class Process : public std::enable_shared_from_this<Process> {
     std::string name_of(int world_rank) const { return engine_->name_of(world_rank); }
 
     /// Leaves as if this process had died, with its connections. Others learn that at once, also if handles keep this object.
-    void vanish() noexcept;
+    void vanish(const char* why) noexcept;
 
     /// Whether this is the connection of two jobs.
     bool connects_jobs() const noexcept { return own_ != nullptr; }

@@ -125,12 +125,12 @@ void Process::meet_those_left() {
     if (!lane_->run(leave, std::chrono::nanoseconds(kDeliverWithin))) lane_->abandon(leave, Error(ErrorCode::timeout, ""));
 }
 
-void Process::vanish() noexcept {
+void Process::vanish(const char* why) noexcept {
     if (finalized_.exchange(true)) return;
-    for (const auto& connection : connections()) connection->vanish();
+    for (const auto& connection : connections()) connection->vanish(why);
     lane_->stop_background();
     lane_->end();
-    bootstrap_->farewell("left the job because of an exception");
+    bootstrap_->farewell(why);
     bootstrap_->vanish();
 }
 

@@ -149,6 +149,10 @@ class ROLLCALL_EXPORT Job {
     /// of each connection to another job is a part of this call (Intercommunicator::disconnect()). If it fails, its error is thrown after
     /// the job has been left in good order. The job is left in all these cases.
     void finalize();
+    /// Leaves the job at once, as the destructor does if an exception is being thrown: ranks that depend on this one get
+    /// Error{peer_failed}, and what is under way never ends. Does nothing after finalize() or leave(), and in a forked child. While other
+    /// parts of the program share the job, it only ends this part. Not collective.
+    void leave() noexcept;
     /// Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255, because an
     /// exit status could not carry it or because it would look like success. Whatever started the job prints `why`. Ends the process as
     /// _Exit() does, without destructors and without writing what stdio has buffered: flush your own output first.

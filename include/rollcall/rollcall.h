@@ -120,6 +120,10 @@ rollcall_status rollcall_init_by_allgather(rollcall_job** job, int rank, int siz
  * program share the job, it only ends this part: it does not wait, and checks nothing. A second call for a job that was freed is
  * ROLLCALL_STATE and does nothing, but a later job may have the same address, and would be ended. No other function takes a freed job. */
 rollcall_status rollcall_finalize(rollcall_job* job);
+/** Leaves the job at once, without the other ranks, and frees it. Ranks that depend on this one get ROLLCALL_PEER_FAILED, and operations
+ * that are under way here never end. While other parts of the program share the job, it only ends this part. A job that was freed is
+ * ROLLCALL_STATE. */
+rollcall_status rollcall_leave(rollcall_job* job);
 /** Ends the whole job, all ranks, and does not return. `code` is the exit code, from 1 to 255; any other code becomes 255. `why` is printed
  * by whatever started the job, and may be NULL. If `job` is NULL, or in a forked child, only this process ends, and prints `why` to
  * standard error. Ends the process as _Exit() does, without writing what stdio has buffered: flush your own output first. */
@@ -216,6 +220,13 @@ rollcall_status rollcall_send(const rollcall_communicator* communicator, const v
  * of bytes that came goes to `received`, which may be NULL. */
 rollcall_status rollcall_receive(const rollcall_communicator* communicator, void* data, uint64_t bytes, int from, uint64_t tag,
                                  int64_t timeout, uint64_t* received);
+/** A function of the program that gives the address of `bytes` bytes, or NULL if there is no memory. */
+typedef void* (*rollcall_resize_function)(void* context, uint64_t bytes);
+/** Receives the next message with this tag from rank `from` into memory of its size, which `resize` gives. Any number of threads may do so
+ * with one source and tag. If another thread gets the message first, `resize` is called again for the next one. Its last call is that for
+ * the message. If it returns NULL for a message that is not empty, the status is ROLLCALL_INTERNAL, and the message stays. */
+rollcall_status rollcall_receive_resized(const rollcall_communicator* communicator, rollcall_resize_function resize, void* context,
+                                         int from, uint64_t tag, int64_t timeout, uint64_t* received);
 /** \{
  * Start a send or a receive. `timeout` becomes the deadline of the request and counts from this call; ROLLCALL_DEFAULT_TIMEOUT counts from
  * the moment when the program waits. The buffer must stay in place until the request is done. */

@@ -40,7 +40,16 @@ static int work(int rank, int by_id, int socket) {
     if (rollcall_size(world) != RANKS || rollcall_rank(world) != rank) return fail("another place");
     double value = rank == 1 ? 42.0 : 0.0;
     if (rollcall_broadcast(world, &value, sizeof value, 1, NULL) != ROLLCALL_OK || value != 42.0) return fail("broadcast");
-    if (rollcall_finalize(job) != ROLLCALL_OK) return fail("finalize");
+    if (by_id) {
+        if (rollcall_finalize(job) != ROLLCALL_OK) return fail("finalize");
+    } else {
+        /* Rank 2 leaves. The others hear of that in their call, and leave, too. */
+        if (rank != 2 && (rollcall_barrier(world, ROLLCALL_FOREVER) != ROLLCALL_PEER_FAILED || !strstr(rollcall_last_error(), "rank 2") ||
+                          !strstr(rollcall_last_error(), "left the job by leave()")))
+            return fail("barrier without rank 2");
+        if (rollcall_leave(job) != ROLLCALL_OK) return fail("leave");
+        if (rollcall_leave(job) != ROLLCALL_STATE) return fail("leave a second time");
+    }
     printf("rank %d of %d by %s\n", rank, RANKS, by_id ? "unique id" : "allgather");
     return 0;
 }

@@ -68,7 +68,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(!done && both[0]);
     done = 7;
     CHECK(rollcall_wait_for(&both[0], -5, &done, NULL) == ROLLCALL_INVALID_ARGUMENT && both[0] && done == 0);
-    rollcall_request *none = NULL;
+    rollcall_request* none = NULL;
     CHECK(rollcall_wait_for(&none, -5, &done, NULL) == ROLLCALL_INVALID_ARGUMENT && done == 1);
     done = 0;
     int cancelled = 0;
@@ -120,6 +120,7 @@ static void point_to_point(const rollcall_communicator* world, int rank, int siz
     CHECK(rollcall_start_next_size(world, previous, 12, -2, &both[0]) == ROLLCALL_INVALID_ARGUMENT && !both[0]);
     CHECK(rollcall_start_next_size(world, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_INVALID_ARGUMENT);
     CHECK(rollcall_receive(world, in, 8, previous, 12, ROLLCALL_FOREVER, NULL) == ROLLCALL_TRUNCATED);
+    messages_of_any_size(world, next, previous);
     (void)rollcall_wait(&both[1], ROLLCALL_FOREVER, NULL);
     free(in);
     free(out);

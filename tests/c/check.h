@@ -20,6 +20,7 @@ extern rollcall_job* job;
 #define OK(call) CHECK((call) == ROLLCALL_OK)
 
 void blocks_of_own_sizes(const rollcall_communicator* world, int rank, int size);
+void messages_of_any_size(const rollcall_communicator* world, int next, int previous);
 void taken_memory(const rollcall_communicator* world, int rank, int size);
 void reductions(const rollcall_communicator* world, int rank, int size);
 void exchanges(const rollcall_communicator* world, int rank, int size);

@@ -116,6 +116,9 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     /// How many of the ranks 0 .. before - 1 are on the host of this process.
     std::ptrdiff_t local_ranks(int before) const;
 
+    /// While it lives, the other ranks count on further exchanges of this rank. If an exception ends it, they are told.
+    class Unfinished;
+
     void check_alive() const { process->check_usable(); }
     void check_rank(int rank, const char* operation, const char* role) const {
         if (rank < 0 || rank >= state.group->size) refuse_rank(rank, operation, role);

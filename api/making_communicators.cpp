@@ -1,5 +1,7 @@
 // Makes communicators from communicators.
 #include <algorithm>
+#include <cstdlib>
+#include <exception>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,6 +12,7 @@
 
 #include "api/communicator_implementation.hpp"
 #include "foundation/hash.hpp"
+#include "foundation/log.hpp"
 
 namespace rollcall {
 namespace {
@@ -41,6 +44,40 @@ class Expected {
 
 }  // namespace
 
+// Without this, the others would wait for an exchange that never comes, or take that of this rank's next call for it.
+class Communicator::Implementation::Unfinished {
+  public:
+    Unfinished(const Implementation& here, OperationKind kind) : here_(here), kind_(kind) {}
+    ~Unfinished() {
+        if (std::uncaught_exceptions() <= exceptions_) return;
+        try {
+            const runtime::Group& group = *here_.state.group;
+            const int own = group.world_rank(here_.state.rank);
+            const Error error(
+                ErrorCode::state,
+                fmt::format("{}() on {}: {} could not finish it, probably because it has no memory; its own output may say why",
+                            rollcall::name(kind_), group.name, here_.process->name_of(own)),
+                own);
+            here_.process->lane().as_owner([&](runtime::Engine& engine) {
+                engine.break_communicator(here_.state, here_.state.next_sequence.load(std::memory_order_relaxed), error, true);
+            });
+        } catch (const std::exception&) {
+            log_message(
+                LogLevel::critical,
+                "this process has no memory to tell other ranks that it could not make a communicator; raise its limit (ulimit -v), "
+                "or start fewer ranks on this host");
+            std::abort();
+        }
+    }
+    Unfinished(const Unfinished&) = delete;
+    Unfinished& operator=(const Unfinished&) = delete;
+
+  private:
+    const Implementation& here_;
+    const OperationKind kind_;
+    const int exceptions_ = std::uncaught_exceptions();
+};
+
 std::ptrdiff_t Communicator::Implementation::local_ranks(int before) const {
     const runtime::Group& group = *state.group;
     const auto host_of = [&](int rank) { return process->hosts()[static_cast<std::size_t>(group.world_rank(rank))]; };
@@ -60,6 +97,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
     const std::uint64_t sequence = state.next_sequence.load(std::memory_order_relaxed);
     Expected expected(process->lane());
     const auto choices = exchange(Choice{color, key, expected.number()}, kind);
+    const Unfinished unfinished(*this, kind);
 
     std::vector<int> members;  // ranks of this communicator
     std::uint64_t id = 0;      // see Engine::expect_communicator()
@@ -135,6 +173,7 @@ std::vector<int> Communicator::Implementation::agreed_places(std::span<const int
 Communicator Communicator::create(std::span<const int> ranks) const {
     const Implementation& here = checked();
     const int own = here.agreed_places(ranks, hash_of(std::as_bytes(ranks)), "create")[static_cast<std::size_t>(rank())];
+    const Implementation::Unfinished unfinished(here, OperationKind::create);
     return Communicator(here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create));
 }
 

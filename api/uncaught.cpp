@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -19,11 +20,15 @@ namespace rollcall {
 namespace {
 
 constexpr int kCode = 128 + SIGABRT;  // as a shell reports it
+// To tell the others takes some kilobytes. More than 128 KiB would be a mapping of its own, which the kernel would take back.
+constexpr std::size_t kReserve = 64 << 10;
 
 /// The jobs of this process that have not ended.
 struct JobsToTell {
     std::mutex mutex;
     std::vector<runtime::Process*> jobs;  ///< In the order in which they were joined.
+    /// Memory that is given back before the others are told, because the exception may say that there is no memory.
+    std::unique_ptr<char[]> reserve;
 
     static JobsToTell& get() {
         static auto& told = *new JobsToTell;  // an exception may end the program while static objects are destroyed
@@ -60,6 +65,7 @@ void tell_others() noexcept {
     if (!std::current_exception()) return;
     const std::vector<runtime::Process*> jobs = JobsToTell::get().take();
     if (jobs.empty()) return;
+    JobsToTell::get().reserve.reset();
     const std::string why = reason_of_the_end();
     if (why.empty()) return;
     // The last job comes first: the first one may be of a launcher, which then ends this process. Nobody waits for ranks of a job that has
@@ -81,6 +87,7 @@ void tell_job_of_uncaught(runtime::Process& process) {
     std::call_once(once, [] { before = std::set_terminate(&end); });
     JobsToTell& told = JobsToTell::get();
     const std::lock_guard lock(told.mutex);
+    if (!told.reserve) told.reserve = std::make_unique<char[]>(kReserve);
     told.jobs.push_back(&process);
 }
 

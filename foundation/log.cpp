@@ -1,5 +1,7 @@
 #include "foundation/log.hpp"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <exception>
 #include <memory>
@@ -7,12 +9,27 @@
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 namespace rollcall::inline foundation {
 
 namespace {
 
 std::atomic<spdlog::logger*> logger_made = nullptr;
+
+// What ends the process must be said, also if the reason is that there is no memory.
+void write_without_memory(fmt::string_view format, fmt::format_args values) noexcept {
+    std::array<char, 1000> text;
+    std::size_t length = 0;
+    try {
+        const std::size_t begun = fmt::format_to_n(text.data(), text.size() - 1, "rollcall {} critical: ", ::getpid()).size;
+        length = std::min(begun + fmt::vformat_to_n(text.data() + begun, text.size() - 1 - begun, format, values).size, text.size() - 1);
+    } catch (...) {
+        return;
+    }
+    text[length] = '\n';
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), length + 1);
+}
 
 }  // namespace
 
@@ -24,6 +41,7 @@ void log_formatted(LogLevel level, fmt::string_view format, fmt::format_args val
     try {
         logger->log(level, fmt::vformat(format, values));
     } catch (const std::exception&) {
+        if (level == LogLevel::critical) write_without_memory(format, values);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/engine/communicators.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace rollcall::runtime {
@@ -70,8 +71,12 @@ void Communicators::add(CommunicatorState& communicator) {
 void Communicators::remove(CommunicatorState& communicator) {
     const std::uint64_t id = communicator.group->id;
     present_.erase(id);
-    if (const Error* const untold = untold_of(communicator)) note_untold(*untold);
-    remember(id, {communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
+    try {
+        if (const Error* const untold = untold_of(communicator)) note_untold(*untold);
+        remember(id, {communicator.begun, communicator.signalled, communicator.broken_from, std::move(communicator.broken)});
+    } catch (const std::bad_alloc&) {
+        // The destructor of a communicator must not fail. Ranks that ask for it later are told that it is not there.
+    }
 }
 
 void Communicators::remember(std::uint64_t id, Past past) {

@@ -76,6 +76,7 @@ class alignas(64) Engine final : public transport::Sink {
         ++begun_;  // It is not counted if it could not begin.
     }
     void end_unbegun(Waitable& waitable) noexcept;   ///< Call it where what begin() throws is caught: it ends with that as its error.
+    void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void begin_or_end(Waitable& waitable) noexcept;  ///< As begin(), for another thread, which cannot catch what begin() throws.
     /// What callers wait for, or will wait for: requests, iterations of plans, and blocking calls.
     struct UnderWay {
@@ -296,7 +297,6 @@ class alignas(64) Engine final : public transport::Sink {
     /// The same where rank `from` sends `sent` bytes to rank `to`, which counts `counted` from it.
     void mismatch_of_exchange(Operation& operation, int from, int to, std::uint64_t counted, std::uint64_t sent);
     void mismatch_of_groups(Operation& operation, int with);
-    void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags = 0);
     void answer(const CollectiveHeader& probe, CommunicatorState& communicator);
     void answer_for_gone(const CollectiveHeader& probe);

@@ -252,7 +252,11 @@ void Engine::let_go_of_ended_deputies(const CommunicatorState& communicator) {
 void Engine::retire(std::unique_ptr<CommunicatorState> communicator) {
     CommunicatorState& state = *communicator;
     give_up_deputies(state);
-    retired_.push_back(std::move(communicator));
+    try {
+        retired_.push_back(std::move(communicator));
+    } catch (const std::bad_alloc&) {
+        static_cast<void>(communicator.release());  // It is never freed. The destructor of a communicator must not fail.
+    }
     state.retired = true;
     state.clock = nullptr;
     remove_if_idle(state);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -13,11 +14,18 @@
 namespace rollcall::runtime {
 namespace {
 
-Error error_of(const Operation& operation, const std::exception_ptr& exception) {
+std::string no_memory(const Engine& engine) {
+    return fmt::format("{} has no memory for it; raise its limit (ulimit -v), or start fewer ranks on its host",
+                       engine.name_of(engine.rank()));
+}
+
+Error error_of(const Operation& operation, const Engine& engine, const std::exception_ptr& exception) {
     try {
         std::rethrow_exception(exception);
     } catch (const Error& error) {
         return error;
+    } catch (const std::bad_alloc&) {
+        return Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), no_memory(engine)), engine.rank());
     } catch (const std::exception& error) {
         return Error(ErrorCode::state, fmt::format("{}: {}", operation.describe(), error.what()));
     }
@@ -55,6 +63,8 @@ void Engine::end_unbegun(Waitable& waitable) noexcept {
             throw;
         } catch (const Error& error) {
             waitable.abandon(*this, error);
+        } catch (const std::bad_alloc&) {
+            waitable.abandon(*this, Error(ErrorCode::state, fmt::format("a call could not be started: {}", no_memory(*this)), rank()));
         } catch (const std::exception& error) {
             waitable.abandon(*this, Error(ErrorCode::state, fmt::format("it could not be started: {}", error.what())));
         }
@@ -129,7 +139,7 @@ void Engine::call_algorithm(Operation& operation) {
 // there is no memory even for that, this process ends.
 void Engine::give_up(Operation& operation, const std::exception_ptr& why) noexcept {
     try {
-        break_communicator(operation.communicator_, operation.sequence(), error_of(operation, why), true);
+        break_communicator(operation.communicator_, operation.sequence(), error_of(operation, *this, why), true);
     } catch (...) {
     }
     if (!operation.failed()) fail(operation, Error(ErrorCode::state, "there is no memory for a collective operation"));

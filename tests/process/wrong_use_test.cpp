@@ -59,6 +59,15 @@ TEST(Job, OfAStaticObjectLogsWhatFailsAtItsEnd) {
     EXPECT_TRUE(has(ended.error, "still under way")) << ended.out << ended.error;
 }
 
+TEST(NoMemory, ForACommunicatorIsToldToAllRanks) {
+    for (const char* const call : {"create", "split", "duplicate"})
+        expect_success(3, {fmt::format("no_memory_for_a_communicator:{}:{}", call, 40)}, with({"ROLLCALL_TIMEOUT=20s"}));
+}
+
+TEST(Job, OfAPartIsNamedIfOneRankHasNone) {
+    expect_success(2, {"a_part_of_one_rank"});
+}
+
 TEST(WrongUse, CrossedRootsAreTold) {
     for (const int ranks : {2, 4})
         expect_success(ranks,

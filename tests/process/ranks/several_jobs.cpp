@@ -251,6 +251,20 @@ ROLLCALL_SCENARIO(queues_wait_while_the_job_ends) {
     check(taken.load() == 1 && value == scene.previous(), "the queues gave {} completions", taken.load());
 }
 
+// A part of the program makes its Job on one rank only.
+ROLLCALL_SCENARIO(a_part_of_one_rank) {
+    scene.world.barrier();
+    const Error error = expect_error(ErrorCode::mismatch, "a Job that the other rank does not make", [&] {
+        if (scene.rank == 0) {
+            const Job part;
+        } else {
+            int value = 1;
+            scene.world.allreduce(value, rollcall::sum);
+        }
+    });
+    check(says(error, "rank 0 called Job(), rank 1 called allreduce("), "it says '{}'", error.what());
+}
+
 // Words: "finalizes", or "leaves" with a request under way, which is logged.
 ROLLCALL_SCENARIO(static_job) {
     kept_job.finalizes = scene.word(0) == "finalizes";

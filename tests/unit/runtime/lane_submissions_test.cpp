@@ -25,7 +25,8 @@ TEST(Submissions, EndWhereTheyCannotBegin) {
     });
     ASSERT_TRUE(first.done());
     ASSERT_TRUE(first.error());
-    EXPECT_STREQ(first.error()->what(), "it could not be started: std::bad_alloc");
+    EXPECT_STREQ(first.error()->what(),
+                 "a call could not be started: rank 0 has no memory for it; raise its limit (ulimit -v), or start fewer ranks on its host");
     test.network.bring(1, 7);
     EXPECT_TRUE(test.lane.wait(second, kPatience));
     EXPECT_EQ(second.error(), nullptr);

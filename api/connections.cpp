@@ -178,11 +178,17 @@ class Passing {
 
 /// Ends a connection whose last handle has gone.
 void end_connection(runtime::Process* connection, int exceptions_before) noexcept {
-    if (!connection->forked() && !connection->finalized() && std::uncaught_exceptions() <= exceptions_before) try {
-            connection->finalize();
-        } catch (const std::exception& error) {
-            log_message(LogLevel::warn, "{}{}", connection->in_log(), error.what());
+    if (!connection->forked() && !connection->finalized()) {
+        if (std::uncaught_exceptions() > exceptions_before) {
+            connection->vanish("left the connection because of an exception");
+        } else {
+            try {
+                connection->finalize();
+            } catch (const std::exception& error) {
+                log_message(LogLevel::warn, "{}{}", connection->in_log(), error.what());
+            }
         }
+    }
     release_process(connection);
 }
 

@@ -42,6 +42,17 @@ class Expected {
     std::optional<std::uint64_t> id_;
 };
 
+/// The name of a communicator that is made from the one called `name`. Long names keep their beginning and their end.
+std::string name_below(const std::string& name, const std::string& part) {
+    constexpr std::size_t kBegin = 40, kEnd = 40;
+    constexpr std::string_view kBetween = "/.../";
+    if (name.size() <= kBegin + kBetween.size() + kEnd) return fmt::format("{}/{}", name, part);
+    const std::string_view all = name;
+    const std::size_t begin = all.rfind('/', kBegin), end = all.find('/', all.size() - kEnd);
+    return fmt::format("{}{}{}/{}", all.substr(0, begin == all.npos ? kBegin : begin), kBetween,
+                       all.substr(end == all.npos ? all.size() - kEnd : end + 1), part);
+}
+
 }  // namespace
 
 // Without this, the others would wait for an exchange that never comes, or take that of this rank's next call for it.
@@ -119,7 +130,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::divi
 
     runtime::Group group;
     group.id = id;
-    group.name = fmt::format("{}/{}.{}", state.group->name, sequence, color);
+    group.name = name_below(state.group->name, fmt::format("{}.{}", sequence, color));
     group.first_group = first_group;
     for (const int member : members) group.first_slot.push_back(first_slots[static_cast<std::size_t>(member)]);
     return make(std::move(group), members, std::move(slots));
@@ -195,7 +206,7 @@ std::shared_ptr<Communicator::Implementation> Communicator::Implementation::shri
     expected.has_id(left.id);
     runtime::Group group;
     group.id = left.id;
-    group.name = fmt::format("{}/shrunk.{}", state.group->name, number);
+    group.name = name_below(state.group->name, fmt::format("shrunk.{}", number));
     group.first_slot = left.first_slots;
     return make(std::move(group), left.ranks, std::move(slots));
 }

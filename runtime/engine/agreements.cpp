@@ -66,7 +66,8 @@ void AgreementCall::abandon(Engine& engine, const Error& error) { engine.agreeme
 
 Agreements::Entry& Agreements::entry(const Key& key, const std::shared_ptr<const Group>& group, int rank) {
     if (const auto found = all_.find(key); found != all_.end()) return found->second;
-    Entry& fresh = all_.try_emplace(key, Entry{.group = group, .state = Agreement(group->size, rank), .refusal = nullptr}).first->second;
+    Entry& fresh =
+        all_.try_emplace(key, Entry{.key = key, .group = group, .state = Agreement(group->size, rank), .refusal = nullptr}).first->second;
     Agreement::Messages none;  // its caller has not come
     engine_.peers_.for_each_gone([&](int peer) {
         const int member = group->rank_of(peer);
@@ -84,7 +85,7 @@ void Agreements::enter(AgreementCall& call) {
     its.refusal.reset();
     if (engine_.ended_) return finish(its, engine_.ended_.get());
     engine_.watch_over_peers();
-    note_changes();
+    note_change(its);
     its.pause = kFirstPause;
     its.due = engine_.machine_.now() + its.pause;
     engine_.want_tick(its.due);
@@ -160,7 +161,7 @@ void Agreements::call_for(const Key& key, Entry& its, int member) {
     its.refusal = std::make_unique<Error>(ErrorCode::peer_failed,
                                           fmt::format("{} of communicator {} has called shrink() because a rank was lost: call it, too",
                                                       member_name(*its.group, member), its.group->name));
-    note_changes();
+    note_change(its);
     engine_.fail_posted(-1, *its.refusal, key.first);
     ++engine_.look_changes_;
 }
@@ -175,13 +176,14 @@ void Agreements::lose(int peer) {
         its.state.lose(member, messages);
         go_on(key, its, messages);
     }
-    note_changes();
 }
 
 void Agreements::forget(std::uint64_t communicator) {
-    for (auto each = all_.lower_bound({communicator, 0}); each != all_.end() && each->first.first == communicator; ++each)
+    for (auto each = all_.lower_bound({communicator, 0}); each != all_.end() && each->first.first == communicator; ++each) {
+        if (!each->second.refusal) continue;
         each->second.refusal.reset();
-    note_changes();
+        note_change(each->second);
+    }
 }
 
 void Agreements::end(const Error& error) {
@@ -234,7 +236,7 @@ void Agreements::end_if_over(Entry& its) {
 
 void Agreements::finish(Entry& its, const Error* error) {
     AgreementCall& call = *std::exchange(its.caller, nullptr);
-    note_changes();
+    note_change(its);
     if (error) call.set_error(*error);
     ++engine_.finished_;
     call.set_done();  // the caller may destroy it from here on
@@ -242,40 +244,46 @@ void Agreements::finish(Entry& its, const Error* error) {
 
 Nanoseconds Agreements::tick(Nanoseconds now) {
     Nanoseconds next = kNever;
-    for (auto& [key, its] : all_) {
-        if (!its.caller) continue;
-        if (now >= its.due) {
+    for (Entry* const its : open_) {
+        if (!its->caller) continue;
+        if (now >= its->due) {
             engine_.watch_over_peers();
-            its.pause = std::min(2 * its.pause, kLongestPause);
-            its.due = now + its.pause;
+            its->pause = std::min(2 * its->pause, kLongestPause);
+            its->due = now + its->pause;
             Agreement::Messages messages;
-            its.state.remind(messages);
-            send(key, its, messages);
+            its->state.remind(messages);
+            send(its->key, *its, messages);
         }
-        next = std::min(next, its.due);
+        next = std::min(next, its->due);
     }
     return next;
 }
 
 void Agreements::add_awaited(std::vector<int>& peers) const {
-    for (const auto& [key, its] : all_)
-        for (const int member : its.caller ? its.state.awaited() : std::vector<int>()) peers.push_back(its.group->world_rank(member));
+    for (const Entry* const its : open_)
+        for (const int member : its->caller ? its->state.awaited() : std::vector<int>()) peers.push_back(its->group->world_rank(member));
 }
 
 bool Agreements::drops(std::uint64_t communicator) const {
-    return std::ranges::any_of(all_, [&](const auto& each) {
-        return each.first.first == communicator && !is_at_the_end(each.first.second) && each.second.caller && each.second.has_lost;
+    return std::ranges::any_of(open_, [&](const Entry* its) {
+        return its->key.first == communicator && !is_at_the_end(its->key.second) && its->caller && its->has_lost;
     });
 }
 
 const Error* Agreements::refusal(std::uint64_t communicator) const {
-    for (const auto& [key, its] : all_)
-        if (key.first == communicator && its.refusal) return its.refusal.get();
+    for (const Entry* const its : open_)
+        if (its->key.first == communicator && its->refusal) return its->refusal.get();
     return nullptr;
 }
 
-void Agreements::note_changes() {
-    engine_.agrees_ = std::ranges::any_of(all_, [](const auto& each) { return each.second.caller || each.second.refusal; });
+void Agreements::note_change(Entry& its) {
+    const auto place = std::ranges::find(open_, &its);
+    if (!its.caller && !its.refusal) {
+        if (place != open_.end()) open_.erase(place);
+    } else if (place == open_.end()) {
+        open_.push_back(&its);
+    }
+    engine_.agrees_ = !open_.empty();
 }
 
 }  // namespace rollcall::runtime

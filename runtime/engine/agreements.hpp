@@ -76,6 +76,7 @@ class Agreements {
   private:
     using Key = std::pair<std::uint64_t, std::uint64_t>;  ///< The communicator, and the number of the agreement.
     struct Entry {
+        Key key;
         std::shared_ptr<const Group> group;
         Agreement state;
         AgreementCall* caller = nullptr;
@@ -93,10 +94,12 @@ class Agreements {
     void call_for(const Key& key, Entry& entry, int member);
     void end_if_over(Entry& entry);
     void finish(Entry& entry, const Error* error);
-    void note_changes();
+    /// Keeps `open_`, after the caller or the refusal of an entry has changed.
+    void note_change(Entry& entry);
 
     Engine& engine_;
     std::map<Key, Entry> all_;
+    std::vector<Entry*> open_;  ///< Those with a caller or a refusal. There are few, however many agreements there were.
 };
 
 }  // namespace rollcall::runtime

@@ -85,6 +85,11 @@ TEST(TwoJobs, EndInAnyOrder) {
     expect_good(run_two(2, 2, "two_jobs_end", "disconnects"), 2, 2);
 }
 
+TEST(TwoJobs, AreToldThatAnExceptionEndedTheConnection) {
+    expect_good(run_two(2, 2, "two_jobs_unwind"), 2, 2);
+    if (!kSanitized) expect_good(run_two(1, 3, "two_jobs_unwind"), 1, 3);
+}
+
 TEST(TwoJobs, AreToldAtTheEndThatDataWasLost) {
     expect_good(run_two(1, 1, "two_jobs_lose_data"), 1, 1);
     expect_good(run_two(1, 2, "two_jobs_lose_data", "", with({"ROLLCALL_NODE_MEMORY=no"})), 1, 2);

@@ -50,10 +50,10 @@ class UcxTransport final : public Transport {
         dying_ = true;
         requests_.silence();
         hearing_.close();
-        const bool connected = std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.endpoint || peer.gone; });
-        if ((connected || requests_.pending() > 0) && !closed_) {
+        if (options_.size > 1 && !closed_) {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an assertion
-            // if its objects are destroyed, and peers may still use memory of this process. The next transport destroys them if it can.
+            // if its objects are destroyed, and peers may still use memory of this process. UCX also makes connections of its own, to peers
+            // that are connecting with this rank. The next transport destroys the objects if it can.
             std::vector<Remains::Peer> left;
             for (const Peer& peer : peers_) left.push_back({peer.place, peer.endpoint, peer.board, peer.was_connected});
             leave({here_, options_.rank, networks_.are_plain, std::move(requests_), std::move(left), board_, std::move(closing_),

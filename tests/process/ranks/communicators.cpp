@@ -45,6 +45,8 @@ ROLLCALL_SCENARIO(splits) {
         nested.barrier();
     }
     check(nested.name() != world.name(), "a part has the name of the whole");
+    for (int depth = 0; depth < 50; ++depth) nested = nested.duplicate();
+    check(nested.name().starts_with("world/") && nested.name().size() < 120, "a communicator has the name {}", nested.name());
     expect_error(ErrorCode::invalid_argument, "a negative colour", [&] { world.split(-7, 0); });
     world.barrier();
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -162,6 +163,24 @@ ROLLCALL_SCENARIO(two_jobs_end) {
     });
     check(says(error, both), "it says '{}'", error.what());
     between.disconnect();
+    still_works(scene.world);
+}
+
+// The job that connects leaves the connection because of an exception, and goes on. The other job is told.
+ROLLCALL_SCENARIO(two_jobs_unwind) {
+    if (!listens(scene)) {
+        try {
+            const Intercommunicator between = connected(scene, scene.world);
+            between.barrier();
+            throw std::runtime_error("not of Rollcall");
+        } catch (const std::runtime_error&) {
+        }
+        return still_works(scene.world);
+    }
+    const Intercommunicator between = connected(scene, scene.world);
+    between.barrier();
+    const Error error = expect_error(ErrorCode::peer_failed, "a call without the other job", [&] { between.barrier(); });
+    check(says(error, "left the connection because of an exception"), "it says '{}'", error.what());
     still_works(scene.world);
 }
 

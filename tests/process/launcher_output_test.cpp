@@ -97,7 +97,7 @@ class HeldOutput {
         // This much fits into an agent's window and a pipe, so that every rank can end. But the launcher does not take the rest, 56 KiB,
         // from all of them.
         job_.emplace(on("h[0-31]", options,
-                        shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.01; done; "
+                        shell(fmt::format("setsid sleep 1000 > /dev/null 2>&1 & while [ ! -e {} ]; do sleep 0.2; done; "
                                           "yes | head -c 320000",
                                           go))),
                      given);

@@ -50,7 +50,8 @@ class UcxTransport final : public Transport {
         dying_ = true;
         requests_.silence();
         hearing_.close();
-        if (options_.size > 1 && !closed_) {
+        const bool connected = options_.size > 1 || peers_[0].endpoint || peers_[0].gone;
+        if ((connected || requests_.pending() > 0) && !closed_) {
             // The job was not left in good order: peers died, or this process gives up. UCX 1.13 may then end the process with an assertion
             // if its objects are destroyed, and peers may still use memory of this process. UCX also makes connections of its own, to peers
             // that are connecting with this rank. The next transport destroys the objects if it can.

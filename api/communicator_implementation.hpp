@@ -158,6 +158,9 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     std::shared_ptr<Implementation> shrink(const std::optional<Timeout>& timeout) const;
     /// For each rank, its place in this list, or -1 if it is not in the list. Checks that all ranks give the same hash. Collective.
     std::vector<int> agreed_places(std::span<const int> ranks, std::uint64_t hash, const char* caller) const;
+    /// Makes a communicator of the listed ranks, in the order of the list. Null on a rank that is not in it. `hash`: see agreed_places().
+    /// `first_group`: see Group. Collective.
+    std::shared_ptr<Implementation> create(std::span<const int> ranks, std::uint64_t hash, const char* caller, int first_group = 0) const;
 
     std::string describe(const runtime::Transfer& transfer) const;
     void end(runtime::Transfer& transfer, bool in_time, Timeout timeout) const;

@@ -331,12 +331,11 @@ Intercommunicator Communicator::create_intercommunicator(std::span<const int> fi
     ranks.insert(ranks.end(), second.begin(), second.end());
     const int in_first = static_cast<int>(first.size());
     const std::uint64_t hash = hash_of(std::as_bytes(second), hash_of(std::as_bytes(first)) + first.size());
-    const int own = here.agreed_places(ranks, hash, "create_intercommunicator")[static_cast<std::size_t>(rank())];
-    auto both = here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create, in_first);
+    auto both = here.create(ranks, hash, "create_intercommunicator", in_first);
     if (!both) return {};
     const Communicator made(std::move(both));
-    const bool is_first = own < in_first;
-    return Intercommunicator::of(made, made.split(is_first ? 0 : 1, own), in_first, is_first);
+    const bool is_first = made.rank() < in_first;
+    return Intercommunicator::of(made, made.split(is_first ? 0 : 1, made.rank()), in_first, is_first);
 }
 
 Intercommunicator Intercommunicator::of(Communicator both, Communicator local, int in_first, bool is_first) {

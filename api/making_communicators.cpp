@@ -181,11 +181,15 @@ std::vector<int> Communicator::Implementation::agreed_places(std::span<const int
     return places;
 }
 
+std::shared_ptr<Communicator::Implementation> Communicator::Implementation::create(std::span<const int> ranks, std::uint64_t hash,
+                                                                                   const char* caller, int first_group) const {
+    const int own = agreed_places(ranks, hash, caller)[static_cast<std::size_t>(state.rank)];
+    const Unfinished unfinished(*this, OperationKind::create);
+    return divide(own < 0 ? kNoColor : 0, own, OperationKind::create, first_group);
+}
+
 Communicator Communicator::create(std::span<const int> ranks) const {
-    const Implementation& here = checked();
-    const int own = here.agreed_places(ranks, hash_of(std::as_bytes(ranks)), "create")[static_cast<std::size_t>(rank())];
-    const Implementation::Unfinished unfinished(here, OperationKind::create);
-    return Communicator(here.divide(own < 0 ? kNoColor : 0, own, OperationKind::create));
+    return Communicator(checked().create(ranks, hash_of(std::as_bytes(ranks)), "create"));
 }
 
 Communicator Communicator::duplicate() const { return Communicator(checked().divide(0, rank(), OperationKind::duplicate)); }

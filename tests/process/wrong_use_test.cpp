@@ -60,7 +60,7 @@ TEST(Job, OfAStaticObjectLogsWhatFailsAtItsEnd) {
 }
 
 TEST(NoMemory, ForACommunicatorIsToldToAllRanks) {
-    for (const char* const call : {"create", "split", "duplicate"})
+    for (const char* const call : {"create", "split", "duplicate", "intercommunicator"})
         expect_success(3, {fmt::format("no_memory_for_a_communicator:{}:{}", call, 40)}, with({"ROLLCALL_TIMEOUT=20s"}));
 }
 

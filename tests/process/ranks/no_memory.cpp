@@ -45,7 +45,10 @@ ROLLCALL_SCENARIO(no_memory_for_a_communicator) {
         const auto make = [&] {
             try {
                 if (scene.rank == 1) allocations_left = allocation;
-                made = call == "create" ? from.create(ranks) : call == "split" ? from.split(0, scene.rank) : from.duplicate();
+                if (call == "intercommunicator")
+                    made = from.create_intercommunicator(std::span(ranks).first(1), std::span(ranks).subspan(1)).merge();
+                else
+                    made = call == "create" ? from.create(ranks) : call == "split" ? from.split(0, scene.rank) : from.duplicate();
                 allocations_left = -1;
             } catch (const std::bad_alloc&) {
                 allocations_left = -1;

@@ -72,24 +72,31 @@ std::uint64_t leading_number(std::string_view text) {
     return number;
 }
 
+/// The entries of a directory. An entry or a directory that vanishes meanwhile is left out.
+std::vector<std::filesystem::path> entries_of(const std::filesystem::path& directory) {
+    std::vector<std::filesystem::path> entries;
+    std::error_code none;
+    for (std::filesystem::directory_iterator entry(directory, none), end; entry != end; entry.increment(none))
+        entries.push_back(entry->path());
+    return entries;
+}
+
 /// Appends the ports of the RDMA devices. A property that /sys does not provide stays unknown.
 void append_rdma_ports(std::vector<Interface>& interfaces) {
-    namespace fs = std::filesystem;
     constexpr std::uint64_t kMegabitsPerGigabit = 1000;
-    std::error_code none;
     std::vector<Interface> ports;
-    for (const auto& device : fs::directory_iterator("/sys/class/infiniband", none)) {
+    for (const auto& device : entries_of("/sys/class/infiniband")) {
         std::vector<NetAddress> addresses;
-        for (const auto& net : fs::directory_iterator(device.path() / "device/net", none)) {
+        for (const auto& net : entries_of(device / "device/net")) {
             for (const auto& interface : interfaces) {
-                if (interface.name != net.path().filename().string()) continue;
+                if (interface.name != net.filename().string()) continue;
                 addresses.insert(addresses.end(), interface.addresses.begin(), interface.addresses.end());
             }
         }
-        for (const auto& port : fs::directory_iterator(device.path() / "ports", none)) {
-            const auto state = read_line(port.path() / "state");  // "4: ACTIVE"
-            const auto rate = read_line(port.path() / "rate");    // "100 Gb/sec (4X EDR)"
-            ports.push_back({.name = device.path().filename().string() + ":" + port.path().filename().string(),
+        for (const auto& port : entries_of(device / "ports")) {
+            const auto state = read_line(port / "state");  // "4: ACTIVE"
+            const auto rate = read_line(port / "rate");    // "100 Gb/sec (4X EDR)"
+            ports.push_back({.name = device.filename().string() + ":" + port.filename().string(),
                              .addresses = addresses,
                              .up = state.find("DOWN") == std::string::npos,
                              .running = state.find("ACTIVE") != std::string::npos,

@@ -109,9 +109,9 @@ Nanoseconds parse_duration(std::string_view text) {
         if (rest != unit.name) continue;
         std::uint64_t nanoseconds = 0;
         bool fits = add_times(nanoseconds, number, unit.factor);
-        std::uint64_t place = unit.factor;  // The value of the next digit in nanoseconds, as long as that is a whole number.
+        std::uint64_t place = unit.factor;  // The value of the last digit in nanoseconds, 0 if that is less than one.
         for (const char digit : fraction) {
-            if (place % 10 != 0 && digit != '0') refuse_duration(text, "is a duration finer than a nanosecond");
+            if ((place == 0 || place % 10 != 0) && digit != '0') refuse_duration(text, "is a duration finer than a nanosecond");
             place /= 10;
             fits = fits && add_times(nanoseconds, static_cast<std::uint64_t>(digit - '0'), place);
         }

@@ -75,7 +75,7 @@ TEST(ParseDuration, RefusesEverythingElseInOneLine) {
     for (const std::string text : {"5", "100", "0.0", "1.5"}) {
         EXPECT_EQ(refused(text), "'" + text + "' is a duration without a unit; allowed: " + kDurations);
     }
-    for (const std::string text : {"0.5ns", "1.0001us", "0.0000000001s"}) {
+    for (const std::string text : {"0.5ns", "1.0001us", "0.0000000001s", "0.01ns", "1.00000000001s", "0.001000000000001min"}) {
         EXPECT_EQ(refused(text), "'" + text + "' is a duration finer than a nanosecond; allowed: " + kDurations);
     }
     for (const std::string text : {"9223372036854775808ns", "18446744073709551616ns", "9223372037s", "153722868min"}) {

@@ -178,7 +178,7 @@ void Job::Implementation::join(const std::function<std::unique_ptr<bootstrap::Bo
         new runtime::Process(start(), std::move(settings), &collectives::algorithm_name, &collectives::part_alone), &release_process);
     world = Communicator(std::make_shared<Communicator::Implementation>(process, process->world(), process->place().rank, runtime::Slots(),
                                                                         algorithms, process->clock()));
-    tell_job_of_uncaught(*process);
+    tell_job_of_uncaught(process);
     shared = std::make_shared<Shared>(Shared{process, world});
 }
 
@@ -274,6 +274,7 @@ void Job::finalize() {
 void Job::leave() noexcept {
     const std::shared_ptr<runtime::Process>& process = implementation_->process;
     if (process->forked() || process->finalized() || implementation_->leave_to_others()) return;
+    forget_job_of_uncaught(*process);
     process->vanish("left the job by leave()");
 }
 

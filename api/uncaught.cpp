@@ -1,17 +1,17 @@
 #include "api/uncaught.hpp"
 
-#include <chrono>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <unistd.h>
 #include <rollcall/error.hpp>
 
 #include "foundation/quote.hpp"
@@ -25,8 +25,9 @@ constexpr std::size_t kReserve = 64 << 10;
 
 /// The jobs of this process that have not ended.
 struct JobsToTell {
+    /// Held while the others are told, so that a thread that ends a job waits until they are. The exception then ends the program.
     std::mutex mutex;
-    std::vector<runtime::Process*> jobs;  ///< In the order in which they were joined.
+    std::vector<std::weak_ptr<runtime::Process>> jobs;  ///< In the order in which they were joined.
     /// Memory that is given back before the others are told, because the exception may say that there is no memory.
     std::unique_ptr<char[]> reserve;
 
@@ -34,18 +35,10 @@ struct JobsToTell {
         static auto& told = *new JobsToTell;  // an exception may end the program while static objects are destroyed
         return told;
     }
-    /// Takes all jobs, so that each is told once.
-    std::vector<runtime::Process*> take() {
-        std::unique_lock lock(mutex, std::try_to_lock);
-        // A forked child may have a lock that was held by another thread of its parent.
-        for (int i = 0; i < 100 && !lock; ++i) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            (void)lock.try_lock();
-        }
-        return lock ? std::exchange(jobs, {}) : std::vector<runtime::Process*>();
-    }
 };
 
+/// The process that has jobs. A forked child has a copy of its parent's list, and perhaps a lock that no thread of its own holds.
+std::atomic<pid_t> process_with_jobs = 0;
 std::terminate_handler before = nullptr;
 
 /// Returns what the other ranks are told of the exception that ends this program. Empty: nothing.
@@ -62,16 +55,20 @@ std::string reason_of_the_end() {
 }
 
 void tell_others() noexcept {
-    if (!std::current_exception()) return;
-    const std::vector<runtime::Process*> jobs = JobsToTell::get().take();
+    static thread_local bool tells = false;  // if an exception leaves this function, it is called again
+    if (tells || !std::current_exception() || process_with_jobs != ::getpid()) return;
+    tells = true;
+    JobsToTell& told = JobsToTell::get();
+    const std::lock_guard lock(told.mutex);
+    const auto jobs = std::exchange(told.jobs, {});  // each is told once
     if (jobs.empty()) return;
-    JobsToTell::get().reserve.reset();
+    told.reserve.reset();
     const std::string why = reason_of_the_end();
     if (why.empty()) return;
     // The last job comes first: the first one may be of a launcher, which then ends this process. Nobody waits for ranks of a job that has
     // ended.
-    for (auto job = jobs.rbegin(); job != jobs.rend(); ++job)
-        if (!(*job)->forked() && !(*job)->finalized()) (*job)->bootstrap().abort(kCode, why);
+    for (auto known = jobs.rbegin(); known != jobs.rend(); ++known)
+        if (const auto job = known->lock(); job && !job->forked() && !job->finalized()) job->bootstrap().abort(kCode, why);
 }
 
 [[noreturn]] void end() {
@@ -82,20 +79,22 @@ void tell_others() noexcept {
 
 }  // namespace
 
-void tell_job_of_uncaught(runtime::Process& process) {
+void tell_job_of_uncaught(const std::shared_ptr<runtime::Process>& process) {
     static std::once_flag once;
     std::call_once(once, [] { before = std::set_terminate(&end); });
     JobsToTell& told = JobsToTell::get();
     const std::lock_guard lock(told.mutex);
     if (!told.reserve) told.reserve = std::make_unique<char[]>(kReserve);
-    told.jobs.push_back(&process);
+    std::erase_if(told.jobs, [](const auto& known) { return known.expired(); });
+    told.jobs.push_back(process);
+    process_with_jobs = ::getpid();
 }
 
-void forget_job_of_uncaught(runtime::Process& process) {
+void forget_job_of_uncaught(const runtime::Process& process) {
     if (process.forked()) return;  // the lock may have been held by a thread that a forked child does not have
     JobsToTell& told = JobsToTell::get();
     const std::lock_guard lock(told.mutex);
-    std::erase(told.jobs, &process);
+    std::erase_if(told.jobs, [&](const auto& known) { return known.lock().get() == &process; });
 }
 
 }  // namespace rollcall

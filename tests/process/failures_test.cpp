@@ -275,6 +275,14 @@ TEST(Deaths, ByAnExceptionThatNobodyCatchesAreToldWithIt) {
     }
 }
 
+TEST(Deaths, ByAnExceptionWhileTheJobIsLeft) {
+    for (int round = 0; round < 5; ++round) {
+        const Ended ended = run_ranks(3, {"throws_while_leaving"}, {.environment = {}, .launcher = {"--grace", "60s"}});
+        EXPECT_EQ(ended.code, 128 + SIGABRT) << ended.out << ended.error;
+        EXPECT_FALSE(has(ended.out, "wrong: ")) << ended.out << ended.error;
+    }
+}
+
 TEST(Deaths, ByAbort) {
     const Ended ended = run_ranks(3, {"aborts:2"});
     EXPECT_EQ(ended.code, 43) << ended.out << ended.error;

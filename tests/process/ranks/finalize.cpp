@@ -318,4 +318,26 @@ ROLLCALL_SCENARIO(collects_early) {
     all_is_well(scene, 70);
 }
 
+// A thread of rank 1 throws while the program leaves the job. The program ends, and the others hear of the exception or that the rank has
+// left.
+ROLLCALL_SCENARIO(throws_while_leaving) {
+    ::signal(SIGTERM, SIG_IGN);  // the launcher's request to end
+    scene.world.barrier();
+    if (scene.rank == 1) {
+        std::atomic<bool> leaves = false;
+        std::thread([&] {
+            while (!leaves) std::this_thread::yield();
+            throw std::runtime_error("a wheel fell off");
+        }).detach();
+        leaves = true;
+        scene.job.leave();
+        for (;;) std::this_thread::sleep_for(std::chrono::seconds(1));  // until the exception ends the program
+    }
+    const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+    check(error.failed_rank() == 1, "rank {} was named", error.failed_rank());
+    check(says(error, "a wheel fell off") || says(error, "left the job by leave()") || says(error, "killed by signal 6"), "it says '{}'",
+          error.what());
+    throw Error(error);
+}
+
 }  // namespace rollcall::test

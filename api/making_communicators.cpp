@@ -197,12 +197,13 @@ Communicator Communicator::duplicate() const { return Communicator(checked().div
 std::shared_ptr<Communicator::Implementation> Communicator::Implementation::shrink(const std::optional<Timeout>& timeout) const {
     check_alive();
     const Timeout limit = deadline(timeout);
-    const std::uint64_t number = ++state.agreements;
+    const std::uint64_t number = state.agreements + 1;
     Expected expected(process->lane());
     // Nobody knows yet how many are left.
     runtime::Slots slots = process->take_slots(static_cast<std::uint64_t>(state.group->size));
     runtime::AgreementCall call(state.group, state.rank, number, {expected.number(), slots.first()});
     const std::string what = fmt::format("shrink on {}", state.group->name);
+    state.agreements = number;  // Until here, this rank may run out of memory and try again.
     if (!process->lane().run(call, limit)) process->lane().abandon(call, [&] { return unfinished_error(*process, what, limit); });
     if (call.error()) throw_named(*call.error(), what);
 

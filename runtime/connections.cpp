@@ -60,7 +60,7 @@ bool Process::prepare_to_sleep() {
            std::ranges::all_of(connections_, [](Process* connection) { return connection->prepare_to_sleep(); });
 }
 
-std::optional<Error> Process::end_connections() noexcept {
+std::optional<Error> Process::end_connections() {
     std::optional<Error> first;
     const auto log = [&](const std::exception& error) { log_message(LogLevel::warn, "{}{}", in_log(), error.what()); };
     for (const std::shared_ptr<Process>& connection : connections()) try {

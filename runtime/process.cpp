@@ -346,16 +346,18 @@ void Process::warn_of_limits(const std::vector<node::TooLong>& too_long) const {
 
 void* Process::allocate(std::uint64_t bytes) {
     void* memory = nullptr;
+    int reason = 0;
     lane_->as_owner([&](Engine&) {
         if (node_) memory = node_->buffers().allocate(bytes);
         // Above the limit of file sizes the other ranks get copies.
         if (!node_ || (!memory && errno == EFBIG)) memory = transport().memory().allocate(bytes);
+        reason = errno;
     });
     if (!memory)
         throw Error(ErrorCode::state,
                     fmt::format("{} asked for {} bytes of memory, and there is none: {}. Ask for less, or raise the limits "
                                 "of memory and open files (ulimit -v, ulimit -n)",
-                                name_of(place().rank), bytes, error_text(errno)));
+                                name_of(place().rank), bytes, error_text(reason)));
     return memory;
 }
 

@@ -187,12 +187,25 @@ class Process : public std::enable_shared_from_this<Process> {
     void make_world(const std::optional<TwoJobs>& two_jobs);
     void make_lane(const IdlePolicy& policy);
 
+    /// What finalize() has found.
+    struct EndFailures {
+        std::optional<Error> failure;  ///< Why the job does not end in good order.
+        std::optional<Error> untold;   ///< The failure of a call of which no caller was told.
+    };
+    /// Waits for the other ranks and for what is left to be sent, and closes the connections.
+    EndFailures end_transfers();
+    /// The same where no rank was lost. Throws Error{timeout, bootstrap, peer_failed}.
+    void meet_all_and_close();
+    /// From now on nothing happens in this job, and its calls fail.
+    void stop_lane() noexcept;
+    /// Tells the others that this rank does not leave in good order, and throws the failure.
+    [[noreturn]] void leave_because_of(const Error& failure);
     /// Waits until all ranks that are left are in finalize(), when others were lost before. Throws Error{timeout, peer_failed}.
     void meet_those_left();
     /// Waits for the deputies whose callers have left. Throws Error{timeout, peer_failed}.
     void deliver_what_is_left();
-    /// After a failure: the same for messages of which send() has made copies, too, but for a limited time, and it does not throw.
-    void deliver_what_can_be() noexcept;
+    /// After a failure: the same for messages of which send() has made copies, too, but for a limited time.
+    void deliver_what_can_be();
     /// Makes progress on the transports until the function returns true for each of them, or this time of monotonic_now() is over.
     void progress_until(const std::function<bool(transport::Transport&)>& done, Nanoseconds until);
     bool progress_transports();  ///< Returns whether anything happened.
@@ -201,7 +214,7 @@ class Process : public std::enable_shared_from_this<Process> {
     /// The program calls this in order to leave.
     const char* way_out() const noexcept { return connects_jobs() ? "Intercommunicator::disconnect()" : "Job::finalize()"; }
     /// Returns the first failure. Further ones are logged.
-    std::optional<Error> end_connections() noexcept;
+    std::optional<Error> end_connections();
     void remove_connection(Process& connection);
 
     const std::shared_ptr<Process> own_;  ///< TwoJobs::own. Null: this is no connection of two jobs.

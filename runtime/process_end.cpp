@@ -27,6 +27,8 @@ constexpr Nanoseconds kDeliverWithin = 1000 * kMillisecond;
 constexpr Nanoseconds kFlushWithin = 100 * kMillisecond;
 constexpr std::chrono::microseconds kPauseOfLeaving(50);
 
+constexpr const char* kFinalizeFailed = "left the job after its finalize() had failed";
+
 }  // namespace
 
 void Process::finalize() {
@@ -34,47 +36,59 @@ void Process::finalize() {
     std::optional<Error> of_connection;
     if (!finalized()) of_connection = end_connections();
     if (finalized_.exchange(true)) return;
-    const auto meanwhile = [&] { lane_->progress(); };
-    std::optional<Error> failure;
-    std::optional<Error> untold;
+    EndFailures found;
+    try {
+        found = end_transfers();
+    } catch (...) {  // this process has no memory
+        stop_lane();
+        bootstrap_->farewell(kFinalizeFailed);
+        bootstrap_->vanish();  // the others do not wait for this process, which may live on
+        throw;
+    }
+    stop_lane();
+    auto& [failure, untold] = found;
+    if (of_connection && (failure || untold)) {
+        log_message(LogLevel::warn, "{}{}", in_log(), of_connection->what());
+    } else if (of_connection) {
+        untold = of_connection;
+    }
+    if (failure) leave_because_of(*failure);
+    bootstrap_->leave();
+    // Error{state} would say that the job goes on.
+    if (untold && untold->code() == ErrorCode::state) throw Error(ErrorCode::mismatch, untold->what(), untold->failed_rank());
+    if (untold) throw Error(*untold);
+}
+
+// Threads that still wait in this job are woken. Otherwise they could take what happens from here on for the loss of the job.
+void Process::stop_lane() noexcept {
+    lane_->stop_background();
+    lane_->end();
+}
+
+Process::EndFailures Process::end_transfers() {
+    EndFailures found;
+    auto& [failure, untold] = found;
     bool is_smaller = false;  // ranks were lost, and the others have gone on without them
     lane_->as_owner([&](Engine& engine) {
         engine.expect_no_call();
         failure = engine.loss();
         is_smaller = engine.has_gone_on();
     });
-    if (!failure && is_smaller) {
-        try {
-            meet_those_left();
-            lane_->as_owner([](Engine& engine) { engine.expect_departures(); });
+    if (!failure) try {
+            if (is_smaller) {
+                meet_those_left();
+                lane_->as_owner([](Engine& engine) { engine.expect_departures(); });
+            } else if (place().size > 1) {
+                meet_all_and_close();
+            }
         } catch (const Error& error) {
             failure = error;
         }
-    } else if (!failure && place().size > 1) {
-        try {
-            lane_->let_words_leave();  // that calls do not match, for example
-            deliver_what_is_left();
-            bootstrap_->barrier(meanwhile, settings_.timeout ? Timeout(settings_.timeout) : kForever);
-            // Offers that no rank will fetch any more may still be on their way. A rank closes its connections only after all ranks know
-            // that theirs were declined. It drives progress until all ranks have closed their connections, because over TCP a close needs
-            // the other side.
-            lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
-            lane_->stop_background();
-            const auto progress = [&] { lane_->as_owner([&](Engine&) { progress_transports(); }); };
-            const Nanoseconds until = monotonic_now() + kCloseTimeout.count();
-            progress_until([](const transport::Transport& transport) { return transport.settled(); }, until);
-            bootstrap_->barrier(progress, kLeaveTimeout);
-            progress_until([](transport::Transport& transport) { return transport.close(); }, until);
-            bootstrap_->barrier(progress, kLeaveTimeout);
-        } catch (const Error& error) {
-            failure = error;
-        }
-    }
     // (The starter's barrier would wait for ranks that are lost, and a connection cannot be closed in good order with one end.)
     if ((failure || is_smaller) && place().size > 1) deliver_what_can_be();
     lane_->stop_background();
     lane_->as_owner([&](Engine& engine) {
-        if (const Error* found = engine.untold()) untold = *found;
+        if (const Error* other = engine.untold()) untold = *other;
         if (!failure) return;
         const auto add = [&](std::string_view sentence) {
             if (sentence.empty() || std::string_view(failure->what()).ends_with(sentence)) return;
@@ -83,26 +97,37 @@ void Process::finalize() {
         add(engine.undelivered());  // The end may have failed before the engine knew of a lost message.
         if (untold) add(untold->what());
     });
-    // Threads that still wait in this job are woken. Otherwise they could take what happens from here on for the loss of the job.
-    lane_->end();
-    if (of_connection && (failure || untold)) {
-        log_message(LogLevel::warn, "{}{}", in_log(), of_connection->what());
-    } else if (of_connection) {
-        untold = of_connection;
+    return found;
+}
+
+void Process::meet_all_and_close() {
+    lane_->let_words_leave();  // that calls do not match, for example
+    deliver_what_is_left();
+    bootstrap_->barrier([&] { lane_->progress(); }, settings_.timeout ? Timeout(settings_.timeout) : kForever);
+    // Offers that no rank will fetch any more may still be on their way. A rank closes its connections only after all ranks know that
+    // theirs were declined. It drives progress until all ranks have closed their connections, because over TCP a close needs the other
+    // side.
+    lane_->as_owner([&](Engine& engine) { engine.expect_departures(); });
+    lane_->stop_background();
+    const auto progress = [&] { lane_->as_owner([&](Engine&) { progress_transports(); }); };
+    const Nanoseconds until = monotonic_now() + kCloseTimeout.count();
+    progress_until([](const transport::Transport& transport) { return transport.settled(); }, until);
+    bootstrap_->barrier(progress, kLeaveTimeout);
+    progress_until([](transport::Transport& transport) { return transport.close(); }, until);
+    bootstrap_->barrier(progress, kLeaveTimeout);
+}
+
+// bootstrap_->leave() is not called, so ranks that still wait for this one learn that it went. The hubs tell sentences that are alike
+// together. So the sentence has no more than the rank of the failure.
+void Process::leave_because_of(const Error& failure) {
+    try {
+        bootstrap_->farewell(failure.failed_rank() < 0 ? kFinalizeFailed
+                                                       : fmt::format("{} because of rank {}", kFinalizeFailed, failure.failed_rank()));
+    } catch (const std::bad_alloc&) {
+        bootstrap_->farewell(kFinalizeFailed);
+        throw;
     }
-    if (!failure) {
-        bootstrap_->leave();
-        // Error{state} would say that the job goes on.
-        if (untold && untold->code() == ErrorCode::state) throw Error(ErrorCode::mismatch, untold->what(), untold->failed_rank());
-        if (untold) throw Error(*untold);
-        return;
-    }
-    // This rank did not leave in good order. So bootstrap_->leave() is not called, and ranks that still wait for this one learn that it
-    // went. The hubs tell sentences that are alike together. So the sentence has no more than the rank of the failure.
-    bootstrap_->farewell(failure->failed_rank() < 0
-                             ? "left the job after its finalize() had failed"
-                             : fmt::format("left the job after its finalize() had failed because of rank {}", failure->failed_rank()));
-    throw Error(failure->code(), fmt::format("{} failed: {}", way_out(), failure->what()), failure->failed_rank());
+    throw Error(failure.code(), fmt::format("{} failed: {}", way_out(), failure.what()), failure.failed_rank());
 }
 
 void Process::meet_those_left() {
@@ -127,9 +152,11 @@ void Process::meet_those_left() {
 
 void Process::vanish(const char* why) noexcept {
     if (finalized_.exchange(true)) return;
-    for (const auto& connection : connections()) connection->vanish(why);
-    lane_->stop_background();
-    lane_->end();
+    try {
+        for (const auto& connection : connections()) connection->vanish(why);
+    } catch (const std::bad_alloc&) {  // the other jobs learn only that this process is gone
+    }
+    stop_lane();
     bootstrap_->farewell(why);
     bootstrap_->vanish();
 }
@@ -148,15 +175,16 @@ void Process::deliver_what_is_left() {
         if (left == 0) return;
         if (monotonic_now() > limit)
             throw Error(ErrorCode::timeout,
-                        fmt::format("{} collective call{} of this rank had ended for {} caller{}, but {} data has not left {} in time",
-                                    left, left == 1 ? "" : "s", left == 1 ? "its" : "their", left == 1 ? "" : "s",
-                                    left == 1 ? "its" : "their", name_of(place().rank)));
+                        fmt::format("{}: the data of {} collective call{} that had returned was not sent within {} (ROLLCALL_TIMEOUT); a "
+                                    "receiver may be late, or stopped",
+                                    name_of(place().rank), left, left == 1 ? "" : "s",
+                                    format_duration(static_cast<double>(settings_.timeout) * 1e-9)));
         lane_->progress();
         std::this_thread::sleep_for(kPauseOfLeaving);
     }
 }
 
-void Process::deliver_what_can_be() noexcept {
+void Process::deliver_what_can_be() {
     const Nanoseconds until = monotonic_now() + kDeliverWithin;
     for (;;) {
         bool left = false;

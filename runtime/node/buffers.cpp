@@ -69,20 +69,31 @@ std::optional<Reference> Buffers::find(transport::ConstBytes data) const {
     return Reference{buffer.begin, buffer.length, at, ::getpid(), file_.get()};
 }
 
-Mappings::Mapping::~Mapping() { ::munmap(const_cast<std::byte*>(memory_), length_); }
+bool Mappings::Mapping::map(int file, const Reference& reference) {
+    void* const memory = ::mmap(nullptr, reference.length, PROT_READ, MAP_SHARED, file, static_cast<off_t>(reference.begin));
+    if (memory == MAP_FAILED) return false;
+    memory_ = static_cast<std::byte*>(memory);
+    length_ = reference.length;
+    return true;
+}
+
+Mappings::Mapping::~Mapping() {
+    if (memory_) ::munmap(memory_, length_);
+}
 
 std::shared_ptr<const Mappings::Mapping> Mappings::map(const Reference& reference) {
     const Place key(reference.process, reference.file, reference.begin);
     if (const auto found = mappings_.find(key); found != mappings_.end()) return found->second;
     Descriptor file(open_file_of(reference.process, reference.file, O_RDONLY));
     if (!file) return nullptr;
-    void* const memory = ::mmap(nullptr, reference.length, PROT_READ, MAP_SHARED, file.get(), static_cast<off_t>(reference.begin));
+    auto mapping = std::make_shared<Mapping>();
+    const bool is_mapped = mapping->map(file.get(), reference);
     const int reason = errno;
     file.reset();  // may change errno
     errno = reason;
-    if (memory == MAP_FAILED) return nullptr;
+    if (!is_mapped) return nullptr;
     if (mappings_.size() >= kMostKept) forget();
-    return mappings_[key] = std::make_shared<const Mapping>(static_cast<const std::byte*>(memory), reference.length);
+    return mappings_[key] = std::move(mapping);
 }
 
 }  // namespace rollcall::runtime::node

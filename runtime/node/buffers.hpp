@@ -58,15 +58,17 @@ class Mappings {
   public:
     class Mapping {
       public:
-        Mapping(const std::byte* memory, std::uint64_t length) : memory_(memory), length_(length) {}
+        Mapping() = default;
         ~Mapping();
         Mapping(const Mapping&) = delete;
         Mapping& operator=(const Mapping&) = delete;
+        /// Returns whether it was possible; otherwise errno says why not.
+        bool map(int file, const Reference& reference);
         const std::byte* memory() const noexcept { return memory_; }
 
       private:
-        const std::byte* memory_;
-        std::uint64_t length_;
+        std::byte* memory_ = nullptr;
+        std::uint64_t length_ = 0;
     };
 
     /// Maps the buffer. The mapping stays as long as it is held, and is kept for the next time. Returns null if that is not possible;

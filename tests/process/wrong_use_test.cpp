@@ -64,6 +64,11 @@ TEST(NoMemory, ForACommunicatorIsToldToAllRanks) {
         expect_success(3, {fmt::format("no_memory_for_a_communicator:{}:{}", call, 40)}, with({"ROLLCALL_TIMEOUT=20s"}));
 }
 
+TEST(NoMemory, AtTheEndKeepsNoOtherRankWaiting) {
+    for (int allocation = 0; allocation < 12; ++allocation)
+        expect_success(3, {fmt::format("no_memory_at_the_end:{}", allocation)}, with({"ROLLCALL_TIMEOUT=20s"}));
+}
+
 TEST(Job, OfAPartIsNamedIfOneRankHasNone) {
     expect_success(2, {"a_part_of_one_rank"});
 }

@@ -76,4 +76,34 @@ ROLLCALL_SCENARIO(no_memory_for_a_communicator) {
     fmt::print("rank {}: {} of the calls failed\n", scene.rank, failed);
 }
 
+// One allocation of rank 1 fails in finalize(): the one after as many as the word says. The job is left all the same, so the other ranks do
+// not wait for it, although its process goes on.
+ROLLCALL_SCENARIO(no_memory_at_the_end) {
+    scene.world.barrier();
+    if (scene.rank != 1) {
+        try {
+            scene.job.finalize();
+        } catch (const Error& error) {
+            check(error.code() != ErrorCode::timeout, "the end waits in vain: {}", error.what());
+        }
+        scene.at(0).fetch_add(1);
+        return;
+    }
+    try {
+        allocations_left = scene.number(0, 0);
+        scene.job.finalize();
+        allocations_left = -1;
+        fmt::print("no allocation failed\n");
+    } catch (const std::bad_alloc&) {
+        allocations_left = -1;
+        fmt::print("an allocation failed\n");
+    } catch (const Error& error) {
+        allocations_left = -1;
+        fmt::print("finalize() failed: {}\n", error.what());
+    }
+    scene.await(0, static_cast<std::uint64_t>(scene.size - 1));
+    scene.job.finalize();  // there is nothing left to do
+    expect_error(ErrorCode::state, "a barrier after that", [&] { scene.world.barrier(); });
+}
+
 }  // namespace rollcall::test

@@ -146,41 +146,6 @@ rollcall_status rollcall_intercommunicator_connect(const rollcall_communicator* 
     });
 }
 
-rollcall_status rollcall_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to, uint64_t tag,
-                                         int64_t timeout) {
-    return guarded([&] { checked(between).send(data, bytes, to, tag, deadline(timeout)); });
-}
-rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from, uint64_t tag,
-                                            int64_t timeout, uint64_t* received) {
-    return guarded([&] {
-        const Received got = checked(between).receive(data, bytes, from, tag, deadline(timeout));
-        if (received) *received = got.bytes;
-    });
-}
-rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
-                                              uint64_t* bytes) {
-    return guarded([&] {
-        std::uint64_t& place = c::checked(bytes, "the place for the size");
-        place = checked(between).next_size(from, tag, deadline(timeout));
-    });
-}
-rollcall_status rollcall_intergroup_start_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
-                                                    rollcall_request** request) {
-    return c::start(request, [&] { return checked(between).start_next_size(from, tag, deadline(timeout)); });
-}
-rollcall_status rollcall_intergroup_try_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int* found,
-                                                  uint64_t* bytes) {
-    return look_for(found, bytes, [&] { return c::checked(between).try_next_size(from, tag); });
-}
-rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,
-                                               uint64_t tag, int64_t timeout, rollcall_request** request) {
-    return c::start(request, [&] { return checked(between).start_send(data, bytes, to, tag, deadline(timeout)); });
-}
-rollcall_status rollcall_start_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from,
-                                                  uint64_t tag, int64_t timeout, rollcall_request** request) {
-    return c::start(request, [&] { return checked(between).start_receive(data, bytes, from, tag, deadline(timeout)); });
-}
-
 rollcall_status rollcall_intergroup_barrier(const rollcall_intercommunicator* between, const rollcall_collective_options* options) {
     return call(between, options, barrier_between());
 }

@@ -81,16 +81,18 @@ rollcall_status rollcall_intergroup_send(const rollcall_intercommunicator* betwe
                                          int64_t timeout);
 rollcall_status rollcall_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from, uint64_t tag,
                                             int64_t timeout, uint64_t* received);
+rollcall_status rollcall_intergroup_receive_resized(const rollcall_intercommunicator* between, rollcall_resize_function resize,
+                                                    void* context, int from, uint64_t tag, int64_t timeout, uint64_t* received);
 rollcall_status rollcall_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
                                               uint64_t* bytes);
-rollcall_status rollcall_intergroup_start_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
-                                                    rollcall_request** request);
 rollcall_status rollcall_intergroup_try_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int* found,
                                                   uint64_t* bytes);
 rollcall_status rollcall_start_intergroup_send(const rollcall_intercommunicator* between, const void* data, uint64_t bytes, int to,
                                                uint64_t tag, int64_t timeout, rollcall_request** request);
 rollcall_status rollcall_start_intergroup_receive(const rollcall_intercommunicator* between, void* data, uint64_t bytes, int from,
                                                   uint64_t tag, int64_t timeout, rollcall_request** request);
+rollcall_status rollcall_start_intergroup_next_size(const rollcall_intercommunicator* between, int from, uint64_t tag, int64_t timeout,
+                                                    rollcall_request** request);
 /** \} */
 
 /** Which group the root of an operation is in, as the calling rank sees it. `root` is its rank in that group. In these operations the other

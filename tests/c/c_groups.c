@@ -21,6 +21,9 @@
         }                                                                                      \
     } while (0)
 
+/* Where a message of two numbers goes. */
+static void* place_of_two(void* context, uint64_t bytes) { return bytes == 2 * sizeof(int) ? context : NULL; }
+
 /* The root is rank 0 of the first group. */
 static void with_root(const rollcall_intercommunicator* between, int is_first, int form) {
     const int me = rollcall_intercommunicator_rank(between), others = rollcall_intercommunicator_remote_size(between);
@@ -124,7 +127,7 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
         CHECK(received == sizeof got);
         rollcall_request* next = NULL;
         received = 0;
-        OK(rollcall_intergroup_start_next_size(between, partner, 7, ROLLCALL_FOREVER, &next));
+        OK(rollcall_start_intergroup_next_size(between, partner, 7, ROLLCALL_FOREVER, &next));
         OK(rollcall_wait(&next, ROLLCALL_FOREVER, &received));
         CHECK(received == sizeof got);
         int found = 0;
@@ -139,6 +142,10 @@ static void with_all(const rollcall_intercommunicator* between, int is_first, in
         OK(rollcall_intergroup_send(between, from, sizeof *from, partner, 8, ROLLCALL_FOREVER));
         OK(rollcall_wait(&request, ROLLCALL_FOREVER, &received));
         CHECK(received == sizeof *from);
+        OK(rollcall_intergroup_send(between, mine, sizeof mine, partner, 9, ROLLCALL_FOREVER));
+        OK(rollcall_intergroup_receive_resized(between, place_of_two, got, partner, 9, ROLLCALL_FOREVER, &received));
+        CHECK(received == sizeof got && got[0] == -sign * (partner + 1) && got[1] == form);
+        CHECK(rollcall_intergroup_receive_resized(between, NULL, NULL, partner, 9, 0, NULL) == ROLLCALL_INVALID_ARGUMENT);
     }
     free(all);
     free(from);

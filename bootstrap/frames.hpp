@@ -64,7 +64,7 @@ enum class FrameType : std::uint16_t {
     notice,
     // Between the hubs of a job's nodes (hub.hpp).
     contribution,  ///< Up: sequence, kind, count, (rank, blob) for each of them.
-    disagreement,  ///< Up: sequence, sentence. The root answers with `failed`.
+    refusal,       ///< Up: sequence, error code, sentence. The root answers with `failed`.
     loss,          ///< Up, and down again to all: last call, whether it is news, host, how, ranks.
     // Between `rollcall run` and its agents on other hosts (launcher/protocol.hpp).
     agent_hello,

@@ -44,8 +44,8 @@ std::uint64_t Hub::decode_loss(std::span<const std::byte> body, Loss& loss) {
     return last;
 }
 
-Hub::Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root)
-    : size_(size), root_(root), below_(std::move(below)), last_below_(below_.size(), 0) {
+Hub::Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root, std::size_t longest)
+    : size_(size), root_(root), longest_(longest), below_(std::move(below)), last_below_(below_.size(), 0) {
     for (const int rank : ranks) last_.emplace(rank, 0);
     own_left_ = last_.size();
     covers_ = static_cast<int>(last_.size());
@@ -80,8 +80,8 @@ Hub::Round* Hub::open(std::uint64_t sequence, Kind kind, int rank, Deliveries& o
         round.kind = kind;
         round.first = rank;
     } else if (round.kind != kind) {
-        disagree(sequence, round, fmt::format("rank {} called {} and rank {} called {}", round.first, name(round.kind), rank, name(kind)),
-                 out);
+        refuse(sequence, round, ErrorCode::mismatch,
+               fmt::format("rank {} called {} and rank {} called {}", round.first, name(round.kind), rank, name(kind)), out);
         return nullptr;
     }
     return &round;
@@ -149,12 +149,13 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
             settle(sequence, out);
             return out;
         }
-        case FrameType::disagreement: {
+        case FrameType::refusal: {
             const auto sequence = reader.u64();
+            const auto code = static_cast<ErrorCode>(reader.u32());
             const std::string sentence = reader.text();
             reader.end();
             if (answer_of(sequence)) return out;
-            disagree(sequence, rounds_[sequence], sentence, out);
+            refuse(sequence, rounds_[sequence], code, sentence, out);
             return out;
         }
         case FrameType::loss: {
@@ -285,20 +286,23 @@ void Hub::apply(const Loss& loss, std::uint64_t last, bool own, int except, Deli
     for (const int rank : fresh.ranks) out.push_back({Delivery::To::notice, 0, shared(encode_notice({rank, loss.how}))});
 }
 
-void Hub::disagree(std::uint64_t sequence, Round& round, const std::string& sentence, Deliveries& out) {
+/// Lets the root fail a round.
+void Hub::refuse(std::uint64_t sequence, Round& round, ErrorCode code, const std::string& sentence, Deliveries& out) {
     if (root_) {
-        fail(sequence, failure(sequence, ErrorCode::mismatch, -1, sentence), out);
-    } else if (!std::exchange(round.disagreed, true)) {
-        out.push_back({Delivery::To::above, 0, shared(FrameWriter(FrameType::disagreement).u64(sequence).text(sentence).finish())});
+        fail(sequence, failure(sequence, code, -1, sentence), out);
+    } else if (!std::exchange(round.refused, true)) {
+        FrameWriter refusal(FrameType::refusal);
+        refusal.u64(sequence).u32(static_cast<std::uint32_t>(code)).text(sentence);
+        out.push_back({Delivery::To::above, 0, shared(refusal.finish())});
     }
 }
 
 std::shared_ptr<const Blob> Hub::gathered(std::uint64_t sequence, Round& round) const {
     std::size_t bytes = 16;
     for (const auto& [rank, blob] : round.entries) bytes += blob.size() + 4;
-    if (bytes > kLongestAnswer) {
+    if (bytes > longest_) {
         return failure(sequence, ErrorCode::invalid_argument, -1,
-                       fmt::format("the blobs of all ranks have {} bytes together; at most {} are allowed", bytes, kLongestAnswer));
+                       fmt::format("the blobs of all ranks have {} bytes together; at most {} are allowed", bytes, longest_));
     }
     std::sort(round.entries.begin(), round.entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     FrameWriter writer(FrameType::gathered);
@@ -310,7 +314,7 @@ std::shared_ptr<const Blob> Hub::gathered(std::uint64_t sequence, Round& round) 
 /// Passes a round on if it is complete at this hub.
 void Hub::settle(std::uint64_t sequence, Deliveries& out) {
     Round& round = rounds_.at(sequence);
-    if (round.covered < covers_ || round.disagreed) return;
+    if (round.covered < covers_ || round.refused) return;
     if (root_) {
         met_ = true;
         conclude(sequence,
@@ -318,11 +322,18 @@ void Hub::settle(std::uint64_t sequence, Deliveries& out) {
                  out);
         return;
     }
+    // The hub above takes no longer frame. It would break the connection, and the ranks of this hub would count as lost.
+    std::size_t bytes = 16;
+    for (const auto& [rank, blob] : round.entries) bytes += blob.size() + 8;
+    const auto entries = std::exchange(round.entries, {});
+    if (bytes > longest_) {
+        return refuse(sequence, round, ErrorCode::invalid_argument,
+                      fmt::format("the blobs of {} ranks have {} bytes together; at most {} are allowed", entries.size(), bytes, longest_),
+                      out);
+    }
     FrameWriter writer(FrameType::contribution);
-    writer.u64(sequence).u32(static_cast<std::uint32_t>(round.kind)).u32(static_cast<std::uint32_t>(round.entries.size()));
-    for (const auto& [rank, blob] : round.entries) writer.i32(rank).blob(blob);
-    round.entries.clear();
-    round.entries.shrink_to_fit();
+    writer.u64(sequence).u32(static_cast<std::uint32_t>(round.kind)).u32(static_cast<std::uint32_t>(entries.size()));
+    for (const auto& [rank, blob] : entries) writer.i32(rank).blob(blob);
     out.push_back({Delivery::To::above, 0, shared(writer.finish())});
 }
 

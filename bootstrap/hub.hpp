@@ -24,6 +24,8 @@
 #include <utility>
 #include <vector>
 
+#include <rollcall/error.hpp>
+
 #include "bootstrap/frames.hpp"
 
 namespace rollcall::bootstrap {
@@ -56,13 +58,13 @@ class Hub {
     };
 
     /// Makes the hub of a job of `size` ranks whose node has `ranks`. Each hub below speaks for its list of ranks in
-    /// `below`.
-    Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root);
+    /// `below`. What the ranks of one hub bring to an exchange, and what all bring, may have `longest` bytes as a frame.
+    Hub(int size, const std::vector<int>& ranks, std::vector<std::vector<int>> below, bool root, std::size_t longest = kLongestAnswer);
 
     /// A rank of this node makes its collective call number `sequence`. Throws Error{bootstrap} for a call that no
     /// rank may make.
     Deliveries arrive(int rank, Kind kind, std::uint64_t sequence, Blob blob);
-    /// Takes a frame of a hub below: contribution, disagreement or loss. Throws Error{bootstrap} for a frame that it
+    /// Takes a frame of a hub below: contribution, refusal or loss. Throws Error{bootstrap} for a frame that it
     /// may not send.
     Deliveries hear_below(int hub, const Frame& frame);
     /// Takes a frame of the hub above: gathered, released, failed or loss.
@@ -100,7 +102,7 @@ class Hub {
         int covered = 0;                            // of the ranks at and below this hub
         std::vector<std::pair<int, Blob>> entries;  // not yet passed up
         std::vector<int> waiting;                   // ranks of this node
-        bool disagreed = false;                     // the root has been told, its answer is awaited
+        bool refused = false;                       // the root has been told that it must fail, its answer is awaited
         int first = -1;                             // the rank that called first
     };
     struct Gone {
@@ -111,7 +113,7 @@ class Hub {
 
     Round* open(std::uint64_t sequence, Kind kind, int rank, Deliveries& out);
     void settle(std::uint64_t sequence, Deliveries& out);
-    void disagree(std::uint64_t sequence, Round& round, const std::string& sentence, Deliveries& out);
+    void refuse(std::uint64_t sequence, Round& round, ErrorCode code, const std::string& sentence, Deliveries& out);
     void conclude(std::uint64_t sequence, const std::shared_ptr<const Blob>& answer, Deliveries& out);
     void fail(std::uint64_t sequence, const std::shared_ptr<const Blob>& answer, Deliveries& out);
     void apply(const Loss& loss, std::uint64_t last, bool own, int except, Deliveries& out);
@@ -122,6 +124,7 @@ class Hub {
 
     int size_;
     bool root_;
+    std::size_t longest_;  // the maximal size of the body of a frame
     bool met_ = false;
     int covers_ = 0;                         // ranks at and below this hub
     std::map<int, std::uint64_t> last_;      // of this node's ranks: their last call
@@ -129,7 +132,7 @@ class Hub {
     std::vector<std::vector<int>> below_;    // in rising order
     std::vector<std::uint64_t> last_below_;  // of each hub below: its last contribution
     std::map<std::uint64_t, Round> rounds_;
-    std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // by disagreement: for ranks that call later
+    std::map<std::uint64_t, std::shared_ptr<const Blob>> failed_;  // of refused rounds: for ranks that call later
     std::vector<Gone> gone_;  // in the order of the losses; only those that doom more calls than the ones before
     std::set<int> lost_;
     std::optional<std::string> ended_;                    // why

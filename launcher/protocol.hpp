@@ -37,7 +37,7 @@
 
 namespace rollcall::launcher {
 
-inline constexpr std::uint32_t kAgentProtocol = 5;
+inline constexpr std::uint32_t kAgentProtocol = 6;
 /// The maximal size of a frame between agents. The longest frame is the answer to an exchange.
 inline constexpr std::size_t kLongestAgentFrame = bootstrap::kLongestAnswer + 64;
 /// How many bytes of one stream of a rank may be under way in a job of `size` ranks. Agents read no further until these have been passed

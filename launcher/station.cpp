@@ -119,7 +119,7 @@ void Station::prepare() {
 void Station::hear(std::size_t remote, const Frame& frame) {
     switch (frame.type) {
         case FrameType::contribution:
-        case FrameType::disagreement:
+        case FrameType::refusal:
         case FrameType::loss: hub_.hear_below(static_cast<int>(remote), frame); return;
         default: report(frame);
     }

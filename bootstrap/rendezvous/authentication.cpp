@@ -12,7 +12,7 @@
 namespace rollcall::bootstrap {
 namespace {
 
-constexpr std::uint32_t kRendezvousVersion = 2;
+constexpr std::uint32_t kRendezvousVersion = 3;
 constexpr std::array<char, 4> kRendezvousMagic = {'R', 'C', 'r', 'v'};
 constexpr std::size_t kNonceOffset = kHelloBytes - kNonceBytes;
 constexpr const char* kInitiatorProves = "rollcall initiator proves";

@@ -128,6 +128,39 @@ TEST(Hubs, LossesOfOneSentenceAreToldTogetherAfterTheFirst) {
     EXPECT_EQ(lose(6, "exited with code 1"), 2) << "a while later";
 }
 
+/// The hub above would refuse so long a frame, and the ranks of this hub would count as lost.
+TEST(Hubs, RefuseAnExchangeWhoseContributionIsTooLong) {
+    constexpr std::size_t kLongest = 100;
+    Hub root(4, {0, 1}, {{2, 3}}, true, kLongest), below(4, {2, 3}, {}, false, kLongest);
+    const auto body_of = [](const Hub::Delivery& delivery) {
+        return Frame{type_of(*delivery.frame), Blob(delivery.frame->begin() + kHeaderBytes, delivery.frame->end())};
+    };
+    const auto expect_failed = [&](const Hub::Delivery& delivery, Hub::Delivery::To to) {
+        EXPECT_EQ(delivery.to, to);
+        const Frame frame = body_of(delivery);
+        ASSERT_EQ(frame.type, FrameType::failed);
+        FrameReader reader(frame.body);
+        EXPECT_EQ(reader.u64(), 1u);
+        EXPECT_EQ(static_cast<ErrorCode>(reader.u32()), ErrorCode::invalid_argument);
+        EXPECT_EQ(reader.i32(), -1);
+        EXPECT_EQ(reader.text(), "the blobs of 2 ranks have 112 bytes together; at most 100 are allowed");
+    };
+    EXPECT_TRUE(below.arrive(2, Hub::Kind::exchange, 1, Blob(40)).empty());
+    const auto up = below.arrive(3, Hub::Kind::exchange, 1, Blob(40));
+    ASSERT_EQ(up.size(), 1u);
+    EXPECT_EQ(up[0].to, Hub::Delivery::To::above);
+    EXPECT_LE(up[0].frame->size(), kHeaderBytes + kLongest);
+    const auto down = root.hear_below(0, body_of(up[0]));
+    ASSERT_EQ(down.size(), 1u);
+    expect_failed(down[0], Hub::Delivery::To::below);
+    const auto answers = below.hear_above(body_of(down[0]));
+    ASSERT_EQ(answers.size(), 2u);
+    for (const auto& answer : answers) expect_failed(answer, Hub::Delivery::To::rank);
+    const auto later = root.arrive(0, Hub::Kind::exchange, 1, {});
+    ASSERT_EQ(later.size(), 1u);
+    expect_failed(later[0], Hub::Delivery::To::rank);
+}
+
 std::shared_ptr<const Blob> notice_about(int number) {
     return std::make_shared<const Blob>(encode_notice({number, std::string(200, 'x')}));
 }

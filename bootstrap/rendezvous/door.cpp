@@ -88,8 +88,6 @@ void Door::accept(Listener& listener) {
             drop(guests_.begin(), "the limit of open files is reached");
             continue;
         }
-        // A waiting connection is dropped only if there is a new one.
-        if (full) drop(guests_.begin(), "too many others connected before it had shown that it knows the key");
         socket.keep_from_children();
         pid_t process = 0;
         if (listener.from == From::host) {
@@ -103,6 +101,8 @@ void Door::accept(Listener& listener) {
             const int on = 1;
             ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         }
+        // A handshake is given up only for a connection that stays. So another user of this host cannot end it.
+        if (full) drop(guests_.begin(), "too many others connected before it had shown that it knows the key");
         const auto guest =
             guests_.insert(guests_.end(), Guest{Greeting(std::move(socket), key_, self_), listener.from, process, monotonic_now()});
         poller_.add(guest->greeting.socket(), EPOLLIN, [this, guest](std::uint32_t) { go_on(guest); });

@@ -46,20 +46,24 @@ bool Handout::complete() const {
 }
 
 void Handout::admit(Door& door, int listener) {
-    if (askers_.size() >= kMostAskers) {
-        if (monotonic_now() - askers_.front().begin < kAskerMoment) return;
+    const bool full = askers_.size() >= kMostAskers;
+    if (full && monotonic_now() - askers_.front().begin < kAskerMoment) return;
+    const auto drop_oldest = [&] {
         askers_.pop_front();
         refuse("too many others came before it had asked");
-    }
+    };
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket) {
         if (would_block() || errno == ECONNABORTED) return;
         // The listener stays readable. A descriptor may become free when other connections have been closed.
         accept_failure_ = error_text(errno);
         listens_at_ = monotonic_now() + kAcceptPause;
+        if (full) drop_oldest();
         return;
     }
     if (door.users && !process_of_same_user(socket.get())) return refuse("it belongs to another user");
+    // A connection is dropped only for one that stays. So another user of this host cannot end it.
+    if (full) drop_oldest();
     askers_.emplace_back(door, std::move(socket));
 }
 

@@ -258,6 +258,33 @@ TEST(MeetingPlaces, LetInWhoWasAcceptedEarly) {
     for (auto& rank : ranks) rank.get();
 }
 
+TEST(Doors, GiveUpNoHandshakeForAConnectionOfAnotherUser) {
+    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    const std::string name = fmt::format("rollcall-test-{}-door", ::getpid());
+    MeetingPlace place(name, {});
+    Descriptor listener = place.listen();
+    ASSERT_TRUE(listener);
+    Poller poller;
+    Door::Limits limits;
+    limits.half_open = 1;
+    limits.young = 0;
+    Door door(
+        poller, Key::random(), {Identity::Kind::leader, 0, 2}, [](Descriptor, const Session&, Door::From, pid_t) {}, limits);
+    const Descriptor first = place.connect();
+    {
+        const OtherUser other;
+        const Descriptor stranger(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_un address{};
+        socklen_t length = sizeof address;
+        ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+        ASSERT_EQ(::connect(stranger.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
+    }
+    door.open(std::move(listener), Door::From::host);
+    for (const Nanoseconds until = deadline_after(kLimit); door.dropped() == 0 && monotonic_now() < until;) poller.wait(until);
+    EXPECT_EQ(door.dropped(), 1u);
+    EXPECT_EQ(door.half_open(), 1u) << "the one that came first is still there";
+}
+
 /// While a leader or a root does not answer, the caller's other work goes on, and what that throws is the error.
 TEST(Rendezvous, DoesTheCallersOtherWorkWhileNobodyAnswers) {
     for (const bool is_leader_silent : {true, false}) {

@@ -7,8 +7,10 @@
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <ctime>
 #include <functional>
 #include <string>
@@ -21,6 +23,7 @@
 
 #include "bootstrap/slurm/srun.hpp"
 #include "bootstrap/slurm/step.hpp"
+#include "tests/unit/bootstrap/rendezvous.hpp"
 #include "tests/unit/errors.hpp"
 
 namespace rollcall::bootstrap {
@@ -174,6 +177,42 @@ TEST(Handout, ManyWhoSayNothingDoNotKeepItFromItsOwn) {
     EXPECT_EQ(ask_for_handout(socket.get(), "7.2", 1, own, deadline_after(seconds(30)), failure), "text") << failure;
     server.join();
     EXPECT_GE(handout.dropped(), silent.size() - kMostAskers);
+}
+
+TEST(Handout, DropsNobodyForAnotherUser) {
+    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    const Key key = Key::random();
+    KeyCredentials credentials(key);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = fmt::format("rollcall-test-{}-handout", ::getpid());
+    name.copy(address.sun_path + 1, name.size());
+    const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+    const auto make_socket = [] { return Descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)); };
+    std::vector<Descriptor> listeners;
+    listeners.push_back(make_socket());
+    ASSERT_EQ(::bind(listeners[0].get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
+    ASSERT_EQ(::listen(listeners[0].get(), 2 * static_cast<int>(kMostAskers)), 0);
+    const auto connect = [&] {
+        Descriptor socket = make_socket();
+        EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
+        return socket;
+    };
+    std::vector<Descriptor> own;
+    for (std::size_t i = 0; i < kMostAskers; ++i) own.push_back(connect());
+    const Descriptor stranger = [&] {
+        const rendezvous_test::OtherUser other;
+        return connect();
+    }();
+    Handout handout("7.2", "text");
+    handout.listen("nodes", std::move(listeners), credentials, {1}, true);
+    std::thread server([&] { handout.serve(deadline_after(seconds(40))); });
+    char byte;
+    EXPECT_EQ(::recv(stranger.get(), &byte, 1, 0), 0);  // it is refused when the others have had their moment
+    std::string failure;
+    EXPECT_EQ(ask_for_handout(own[0].get(), "7.2", 1, credentials, deadline_after(seconds(30)), failure), "text") << failure;
+    server.join();
+    EXPECT_EQ(handout.dropped(), 1u);
 }
 
 TEST(Handout, AnAnswerOfSomebodyElseIsNotTaken) {

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <cerrno>
 #include <cstring>
 
 namespace rollcall::bootstrap {
@@ -34,7 +35,10 @@ bool send_with_descriptor(int socket, const Blob& frame, int descriptor) {
     rights->cmsg_type = SCM_RIGHTS;
     rights->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-    return ::sendmsg(socket, &message.header, MSG_NOSIGNAL | MSG_DONTWAIT) == static_cast<ssize_t>(frame.size());
+    const ssize_t sent = ::sendmsg(socket, &message.header, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent == static_cast<ssize_t>(frame.size())) return true;
+    if (sent >= 0) errno = EMSGSIZE;  // a part of the frame tells the other side nothing
+    return false;
 }
 
 ssize_t receive_with_descriptor(int socket, std::span<std::byte> into, Descriptor& passed) {

@@ -96,7 +96,7 @@ class Service::Loop : public HubHost::Routes {
     void refuse(Peer& peer, const Error& error);
     void assembled();
     void start_hub(const std::string& job, int size, int hosts, const std::vector<int>& ranks, std::vector<std::vector<int>> below);
-    bool welcome(Peer& peer, const Place& place);
+    int welcome(Peer& peer, const Place& place);
     // Implements HubHost::Routes.
     void to_rank(int rank, const FrameToSend& frame) override;
     void notify_ranks(const FrameToSend& notice) override;

@@ -212,9 +212,10 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
             gone.push_back(place.rank);
             continue;
         }
-        if (welcome(*peer, place)) continue;
-        const bool short_of_files = errno == EMFILE || errno == ENFILE;
-        const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", error_text(errno),
+        const int error = welcome(*peer, place);
+        if (error == 0) continue;
+        const bool short_of_files = error == EMFILE || error == ENFILE;
+        const std::string how = fmt::format("could not be welcomed by the leader of its host: {}{}", error_text(error),
                                             short_of_files ? "; raise the limit of open files there (ulimit -n)" : "");
         post(*peer, refusal_frame(Error(ErrorCode::bootstrap, fmt::format("this rank {}", how))));
         lose_later(*peer, how);  // the others are told
@@ -229,13 +230,13 @@ void Service::Loop::start_hub(const std::string& job, int size, int hosts, const
     for (const int rank : gone) hub_->lose(rank, "was lost before the job had started");
 }
 
-/// Sends the frame together with the descriptor, before anything else on this connection.
-bool Service::Loop::welcome(Peer& peer, const Place& place) {
+/// Sends the frame together with the descriptor, before anything else on this connection. Returns the system's error, or 0.
+int Service::Loop::welcome(Peer& peer, const Place& place) {
     Ends notices = make_sockets(SOCK_SEQPACKET);
-    if (!notices || !send_with_descriptor(peer.connection.socket(), encode_welcome(place), notices.second.get())) return false;
+    if (!notices || !send_with_descriptor(peer.connection.socket(), encode_welcome(place), notices.second.get())) return errno;
     notices.first.keep_from_children();
     peer.notices.open(std::move(notices.first));
-    return true;
+    return 0;
 }
 
 void Service::Loop::to_rank(int rank, const FrameToSend& frame) {

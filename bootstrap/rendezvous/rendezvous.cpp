@@ -47,9 +47,8 @@ void wipe(std::string& secret) { ::sodium_memzero(secret.data(), secret.size());
 }  // namespace
 
 struct Rendezvous::Implementation {
-    Implementation(std::string starter_name, int rank_given, int size_given, const Share& share_given,
-                   const RendezvousOptions& options_given)
-        : starter(std::move(starter_name)), rank(rank_given), size(size_given), share(share_given), options(options_given) {}
+    Implementation(std::string starter_name, int rank_given, int size_given, Share share_given, const RendezvousOptions& options_given)
+        : starter(std::move(starter_name)), rank(rank_given), size(size_given), share(std::move(share_given)), options(options_given) {}
 
     ~Implementation() {
         wipe(text);
@@ -74,7 +73,7 @@ struct Rendezvous::Implementation {
     std::string starter;
     int rank;
     int size;
-    const Share& share;
+    Share share;
     RendezvousOptions options;
     std::string host;
     std::optional<Invitation> invitation;
@@ -315,7 +314,8 @@ void Rendezvous::Implementation::meet() {
             retry("the leader of this host does not answer", false);
         }
     }
-    options.meanwhile = {};  // what it refers to may not live as long
+    options.meanwhile = {};  // what they refer to may not live as long
+    share = {};
 }
 
 Rendezvous::Rendezvous(std::string starter, int rank, int size, const Share& share, const RendezvousOptions& options)

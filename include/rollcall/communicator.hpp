@@ -53,11 +53,12 @@ using Tag = std::uint64_t;
 /// Deadlines: `timeout` is the time from the call after which it fails with Error{timeout}. Without one, the setting ROLLCALL_TIMEOUT
 /// counts (by default there is no deadline).
 ///
-/// Errors: every failure is an Error (error.hpp).
+/// Errors: an Error (error.hpp), or std::bad_alloc if memory runs out.
 ///   - Error{invalid_argument}: a wrong argument, such as a rank out of range or a size of 2^63 bytes or more. Nothing was sent.
 ///   - Error{state}: the communicator is null; in calls that communicate, also if the job has ended or the process is a forked child.
 ///   - Error{peer_failed}: a rank died or became unreachable; the error names it.
 ///   - Error{mismatch}: ranks called different operations, or one with different roots or sizes; the error names both calls.
+///   - Error{truncated}: a message was longer than the buffer of its receive.
 ///   - Error{timeout}: the deadline passed; the error names what did not end in time.
 /// After a collective operation has failed, all later collective operations of the communicator fail at once with the same reason.
 /// Point-to-point messages between living ranks still work. A failed iteration of a plan breaks this plan only.

@@ -1,5 +1,5 @@
 /// \file
-/// The exception type of Rollcall. The library reports every failure as an Error.
+/// The exception type of Rollcall. A failed call throws an Error, or std::bad_alloc if memory runs out.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ enum class ErrorCode {
     timeout,           ///< A deadline passed.
     bootstrap,         ///< The processes of the job could not find each other.
     transport,         ///< The network layer failed.
-    state,             ///< The call is not allowed now, for example after the end of the job, or in a forked child.
+    state,             ///< The call is not possible now: the job has ended, this is a forked child, another rank destroyed its part, or the
+                       ///< system gave no memory, descriptor or thread.
 };
 
 /// The name of a code in lower case, such as "peer_failed", for messages and tests. Any thread may call it.

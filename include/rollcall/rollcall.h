@@ -56,8 +56,9 @@ typedef enum rollcall_status {
     ROLLCALL_TIMEOUT = 6,          /**< a deadline passed (as a timeout, give ROLLCALL_DEFAULT_TIMEOUT and not this status) */
     ROLLCALL_BOOTSTRAP = 7,        /**< the processes of the job could not find each other */
     ROLLCALL_TRANSPORT = 8,        /**< the network layer failed */
-    ROLLCALL_STATE = 9,            /**< the call is not allowed in this state */
-    ROLLCALL_INTERNAL = 100        /**< anything else, such as memory that ran out */
+    ROLLCALL_STATE = 9,            /**< the call is not possible now: the job has ended, this is a forked child, another rank destroyed its
+                                        part, or the system gave no memory, descriptor or thread */
+    ROLLCALL_INTERNAL = 100        /**< anything else; in C++ another exception, such as std::bad_alloc if memory runs out */
 } rollcall_status;
 
 /** The membership of this process in its job. */

@@ -255,8 +255,9 @@ Received collect(std::unique_ptr<Request::Implementation> done);
 
 /// Destroys a process object, but not in a forked child, whose copy belongs to the parent.
 void release_process(runtime::Process* process);
-/// Throws Error{state}, which names the caller and ends with the consequence, if an operation is under way on this process.
+/// A consequence for check_nothing_under_way().
 inline constexpr const char* kGoesOn = "Nothing was closed: the job goes on";
+/// Throws Error{state}, which names the caller and ends with the consequence, if an operation is under way on this process.
 void check_nothing_under_way(runtime::Process& process, const char* caller, const char* consequence);
 
 /// The error of an operation that is under way although its job has ended.
@@ -266,7 +267,7 @@ Error ended_error(const runtime::Process& process, const std::string& what);
 Error timeout_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 /// Throws the error with the name of the call in front, unless the error has that name already.
 [[noreturn]] void throw_named(const Error& error, const std::string& call);
-/// Why a wait was over before its end: one of the two.
+/// Returns ended_error() if the job has ended, otherwise timeout_error().
 Error unfinished_error(const runtime::Process& process, const std::string& what, Timeout timeout);
 
 }  // namespace rollcall

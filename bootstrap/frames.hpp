@@ -8,6 +8,7 @@
 ///     rank → launcher   exchange   sequence, blob      } all ranks call in the same order; the launcher answers when all
 ///     rank → launcher   barrier    sequence            } have called, or when one that has not is gone
 ///     launcher → rank   gathered   sequence, one blob per rank
+///     launcher → rank   gathered_memory  sequence, bytes: as gathered, in memory whose descriptor comes along (SCM_RIGHTS)
 ///     launcher → rank   released   sequence
 ///     launcher → rank   failed     sequence, error code, rank, sentence
 ///     rank → launcher   abort      exit code, why
@@ -16,7 +17,11 @@
 ///
 /// The welcome is in the socket before the rank starts. So joining needs no round trip, and a descriptor without a
 /// welcome does not come from a launcher of Rollcall. Notices travel on a socket of their own (one record each: a whole
-/// frame). So the thread that waits for an answer and the thread that watches for deaths never read each other's frames.
+/// frame):
+///
+///     launcher → rank   notice     rank, the rank that ended the job, how: a rank is lost, or (rank -1) the job is being ended
+///
+/// So the thread that waits for an answer and the thread that watches for deaths never read each other's frames.
 #pragma once
 
 #include <cstddef>
@@ -56,7 +61,7 @@ enum class FrameType : std::uint16_t {
     exchange,
     barrier,
     gathered,
-    gathered_memory,  ///< As gathered, but in memory whose descriptor comes along: sequence, bytes.
+    gathered_memory,
     released,
     failed,
     abort,

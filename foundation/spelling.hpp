@@ -1,5 +1,5 @@
 /// \file
-/// Which name did a user mean who wrote one that there is not?
+/// Finds the known name that is nearest to a misspelt one.
 #pragma once
 
 #include <cstddef>

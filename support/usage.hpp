@@ -35,7 +35,7 @@ class EarlyEnd : public Error {
   private:
     int exit_code_;
 };
-/// Its exit codes: after the time limit of a user, and, added to its number, after a signal.
+/// Exit codes for EarlyEnd: kTimeOver after the time limit that the user set; kSignal plus the signal's number after a signal.
 inline constexpr int kTimeOver = 124, kSignal = 128;
 
 /// Thrown if the command line is wrong.

@@ -56,8 +56,8 @@ struct Signal {
 };
 static_assert(sizeof(Signal) == 16);
 
-/// Size of the head at the beginning of the board. The head says whether the board's owner sleeps. If it does, a peer whose put wakes
-/// it needs no nudge as well. Peers that share memory with the owner read the head directly.
+/// Size of the head at the beginning of the board. The head says whether the board's owner sleeps. While the owner does not sleep, a peer
+/// need not send a nudge after its put. Peers that share memory with the owner read the head directly.
 inline constexpr std::size_t kBoardHead = 64;
 /// A notice and two signals. Each writer has a cache line of its own.
 inline constexpr std::size_t kSlotBytes = 64;

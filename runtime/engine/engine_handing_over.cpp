@@ -1,9 +1,10 @@
 // Callers that leave their parts to deputies (deputy.hpp): when they hand their data over, and when they give up.
 //
 // A caller hands over where a copy of its data takes less time than its wait would. The wait is what the costs say for its place in the
-// queue (PartAlone::wait), times what recent callers have taken of that who stayed: the receiver may be late and have no room for early
-// messages, or the network may be busy. So one long wait makes the next callers leave. How long a part takes whose caller has left does not
-// count, because nobody polls for it. Instead each caller that leaves brings the factor nearer to 1, until one stays again.
+// queue (PartAlone::wait), multiplied by the ratio of the measured to the expected wait of recent callers that stayed: the receiver may be
+// late and have no room for early messages, or the network may be busy. So one long wait makes the next callers leave. How long a part
+// takes whose caller has left does not count, because nobody polls for it. Instead each caller that leaves brings the ratio nearer to 1,
+// until one stays again.
 //
 // The board is not asked whether a receiver has arrived. It knows only the ranks that announce themselves to this one. A receiver that has
 // not arrived may take the data early, and one that has arrived may be busy with other ranks. The measured waits contain all of this.

@@ -47,7 +47,7 @@ inline constexpr std::uint32_t kEntryCharge = 256;
 struct MessageHeader {
     MessageKind kind = MessageKind::point_to_point;
     std::uint8_t flags = 0;
-    std::uint8_t code = 0;  ///< For `failed`: the ErrorCode.
+    std::uint8_t code = 0;  ///< For `failed`: the ErrorCode. For `agreement`: what it says (Agreement::Says).
     std::uint8_t reserved = 0;
     std::int32_t source = -1;
     std::uint64_t communicator = 0;
@@ -68,7 +68,7 @@ struct CompactHeader {
 };
 inline constexpr std::uint32_t kCreditUnit = 64;
 
-/// Collective messages (and probe, entered, retract, failed) continue the base header with these members.
+/// All messages except point-to-point ones continue the base header with these members.
 struct CollectiveHeader {
     MessageHeader base;
     std::uint64_t sequence = 0;

@@ -1,23 +1,9 @@
 /// \file
 /// One collective operation on one rank, and the calls that its algorithm may use.
 ///
-/// An algorithm is a coroutine `Task algorithm(Operation& op)`. It may use:
-///   op.send(to, bytes, step), op.receive(from, bytes, step)   start a transfer; `co_await` it, or let it run
-///   op.all_of(transfers), op.until(predicate)                 wait for several transfers, or for a condition
-///   op.is_here(from, step)                                    has this peer's data already come?
-///   op.has_landed(from, step)                                 is this peer's data here, so that to receive it is to copy it?
-///   ListedReceives                            which of many receives have ended (listed_receives.hpp)
-///   op.has_buffers(), op.take_landed(from)    before this rank's caller has come: what can be passed on without it
-///   op.note_here(bytes)                       what the caller may have, though the rest still comes
-///   op.has_arrived(), op.predicted_arrival()                  about this rank's own caller: a planned operation begins before it
-///   op.announce_arrival(at), op.announce_prediction(at)       write a notice on another rank's board
-///   op.arrivals()                                             what this rank's board says of the other ranks
-///   op.turn(), op.signal(first, count), op.signals(first, count)   signals without data from rank to rank, through their boards
-///   op.give_way()                             lets other ranks of this core run
-///   op.now(), op.moment()                                     the time, and the end of a moment of virtual time
-///   op.copy(into, from), op.combine(into, left, right)        local work on data
-///   Publication, Reading                                      data in memory that the ranks of a node share (publication.hpp)
-///   op.host_time()                                            for the synchronisation of clocks
+/// An algorithm is a coroutine `Task algorithm(Operation& op)`. It may use the sections of the class that are named vocabulary, and besides
+///   ListedReceives          which of many receives have ended (listed_receives.hpp)
+///   Publication, Reading    data in memory that the ranks of a node share (publication.hpp)
 /// Ranks are those of the communicator, or of an Among (among.hpp). Every receive names its source. An operation ends when its coroutine
 /// has returned and all transfers that it started have ended.
 #pragma once
@@ -94,7 +80,7 @@ class alignas(64) Operation final : public Waitable {
     /// The step of the message that replaces a notice where a communicator has no slots on the board.
     static constexpr std::uint64_t kArrivedStep = ~std::uint64_t{0};
 
-    // --- the vocabulary -------------------------------------------------------------------------------------------
+    // --- vocabulary: the ranks and the call -------------------------------------------------------------------------
     int rank() const noexcept { return ranks_.rank; }
     int size() const noexcept { return ranks_.size; }
     int root() const noexcept { return ranks_.root; }
@@ -110,6 +96,7 @@ class alignas(64) Operation final : public Waitable {
     int first_group() const noexcept { return communicator_.group->first_group; }
     const Arguments& arguments() const noexcept { return arguments_; }
 
+    // --- vocabulary: messages; `co_await` a transfer, or let it run -------------------------------------------------
     Pending send(int to, transport::ConstBytes bytes, std::uint64_t step);
     /// As send(), for a rank that may not have arrived: the receiver answers if the message cannot land there.
     Pending send_ahead(int to, transport::ConstBytes bytes, std::uint64_t step);
@@ -125,6 +112,7 @@ class alignas(64) Operation final : public Waitable {
     /// Whether the message of this step is in memory of this rank. receive() then copies it at once, so an algorithm may send first.
     bool has_landed(int from, std::uint64_t step) const;
 
+    // --- vocabulary: before this rank's caller has come, and what it may have early ---------------------------------
     /// The first `bytes` bytes of arguments().data are here and stay as they are. If the caller came after its part had begun, they are
     /// copied into its buffer while it waits for the rest.
     void note_here(std::uint64_t bytes);
@@ -143,6 +131,7 @@ class alignas(64) Operation final : public Waitable {
     /// When the caller is expected, on the clock of now(); or kUnknownTime.
     Nanoseconds predicted_arrival() const noexcept { return predicted_arrival_; }
 
+    // --- vocabulary: notices on boards ------------------------------------------------------------------------------
     /// Writes on the board of rank `at` that this rank has arrived, or, if this rank has a prediction, when it expects to arrive. A later
     /// notice replaces an earlier one. Predictions are lost where a communicator has no slots on the board.
     void announce_arrival(int at);
@@ -150,6 +139,7 @@ class alignas(64) Operation final : public Waitable {
     /// The arrivals that this rank's board shows. The first call begins to watch the board.
     Arrivals& arrivals();
 
+    // --- vocabulary: waiting ----------------------------------------------------------------------------------------
     /// Suspends until `predicate()` is true. It is asked again whenever a transfer of this operation has ended or a rank has arrived.
     template <class Predicate>
     auto until(Predicate predicate) {
@@ -172,6 +162,7 @@ class alignas(64) Operation final : public Waitable {
             return position == end;
         });
     }
+    // --- vocabulary: signals without data from rank to rank, through their boards -----------------------------------
     /// Whether the operation can use signals. The communicator needs slots on the board; the answer is the same on all its ranks.
     bool can_signal() const noexcept { return communicator_.group->has_slots; }
     /// Must be awaited before the first signal. It waits until the previous operation of this communicator that used signals has ended
@@ -190,6 +181,7 @@ class alignas(64) Operation final : public Waitable {
         return until([this] { return listens_ == 0; });
     }
 
+    // --- vocabulary: errors that an algorithm finds -----------------------------------------------------------------
     /// Reports sizes that differ, where blocks have sizes of their own: the root counts `at_root` bytes for a rank whose block has
     /// `elsewhere` bytes, or for the ranks from `first` to `last` together, several of which have other sizes. (On a rank that is not the
     /// root, `rank` is the root.) All ranks are told. Await failure() afterwards.
@@ -206,6 +198,7 @@ class alignas(64) Operation final : public Waitable {
         return until([] { return false; });
     }
 
+    // --- vocabulary: local work, and the time -----------------------------------------------------------------------
     /// Copies within this rank. In a simulation it takes the time that the model says.
     Pending copy(transport::Bytes into, transport::ConstBytes from);
     /// Combines two operands; `left` comes from lower ranks. All three have one size, and `into` may be either operand. Takes as long as a

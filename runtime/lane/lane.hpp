@@ -234,7 +234,16 @@ class Lane {
     void start_background();
     /// False also after the thread has ended: then callers look at notices.
     bool has_background() const noexcept { return policy_.background && !stopping_.load(std::memory_order_relaxed); }
+    // The background thread, and the parts of its loop (lane_background.cpp).
+    struct BackgroundState;
     void background();
+    void sleep_in_background(BackgroundState& state);
+    void take_notices_in_background();
+    bool leaves_to_callers(BackgroundState& state);
+    void ask_owner_to_poll(BackgroundState& state);
+    Nanoseconds drive_in_background(BackgroundState& state);
+    void park_if_quiet(BackgroundState& state, Nanoseconds now);
+    bool is_kept_away() const noexcept { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; }
     void move_to_application_core();
 
     Engine& engine_;

@@ -151,6 +151,22 @@ void Lane::move_to_application_core() {
     if (!bind_this_thread(std::span(&cpu, 1))) bound_to = cpu;
 }
 
+/// What the background thread remembers from one look to the next.
+struct Lane::BackgroundState {
+    enum class Stage { looking, looking_again, parked, dormant };
+
+    const int descriptor;  ///< The transport's.
+    std::uint32_t last_polls;
+    Nanoseconds last_event;  ///< When something was last seen to happen.
+    Nanoseconds last_part = last_event - kPartsFollow;
+    std::uint64_t parts = 0;
+    unsigned idle_looks = kIdleLooks + 1;
+    Stage stage = Stage::looking;
+    /// So many times in a row, without finding anything: the transport may also refuse to arm while it waits for something itself.
+    unsigned looked_again = 0;
+    bool was_signalled = false, has_transport_event = false;  ///< What ended the last sleep.
+};
+
 void Lane::background() {
     pthread_setname_np(pthread_self(), "rollcall-lane");
     {
@@ -159,118 +175,139 @@ void Lane::background() {
         if (pthread_getcpuclockid(pthread_self(), &clock) == 0) background_clock_ = clock;
     }
     prctl(PR_SET_TIMERSLACK, policy_.tick);  // a look need not be punctual: it may share the timer interrupt of another thread
-    const int descriptor = engine_.transport().descriptor();
-    std::uint32_t last_polls = polls_.load(std::memory_order_relaxed);
-    Nanoseconds last_event = monotonic_now(), last_part = last_event - kPartsFollow;
-    std::uint64_t parts = 0;
-    unsigned idle_looks = kIdleLooks + 1;
-    enum { looking, looking_again, parked, dormant } state = looking;
-    // So many times in a row, without finding anything: the transport may also refuse to arm while it waits for something itself.
-    unsigned looked_again = 0;
-    const auto is_kept_away = [&] { return stopping_.load(std::memory_order_relaxed) || paused_.load(std::memory_order_relaxed) > 0; };
-
+    BackgroundState state{.descriptor = engine_.transport().descriptor(),
+                          .last_polls = polls_.load(std::memory_order_relaxed),
+                          .last_event = monotonic_now()};
     while (!stopping_.load()) {
-        pollfd descriptors[3] = {{background_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}, {descriptor, POLLIN, 0}};
-        Nanoseconds until = kNever;
-        if (paused_.load(std::memory_order_relaxed) > 0) {
-            state = dormant;
-            until = fails_at_.load(std::memory_order_relaxed);
-        } else if (state == looking) {
-            until = monotonic_now() + policy_.tick * (idle_looks > kIdleLooks && idle_looks % 2 ? kTicksOfLongInterval : 1);
-        } else if (state == looking_again) {
-            until = 0;
-        } else if (state == parked) {
-            until = due_.load(std::memory_order_relaxed);
-        }
-        poll_until(descriptors, state == parked ? 3 : 2, until);
-        counters_.background_looks.fetch_add(1, std::memory_order_relaxed);
-        if (descriptors[0].revents) background_wake_.clear();
-        if (descriptors[1].revents) look_at_notices();
+        sleep_in_background(state);
         if (stopping_.load()) break;
-        if (noticed_.load(std::memory_order_relaxed)) {
-            if (try_take(true)) {
-                const Baton baton(*this);
-                drain();
-            } else {
-                wake_owner();
-            }
-        }
+        if (noticed_.load(std::memory_order_relaxed)) take_notices_in_background();
         if (paused_.load(std::memory_order_relaxed) > 0) {
             fail_in_time();
             continue;
         }
-
-        const bool was_parked = std::exchange(state, looking) == parked;
-        const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
-        const bool is_called = (was_parked && descriptors[2].revents) || (descriptors[0].revents && loop_sleeps_.load());
-        if (std::exchange(last_polls, polls) != polls && !is_called) {
-            last_event = monotonic_now();  // the application polls: do not disturb it
-            ++idle_looks;
-            // Calls that end at once do no work that depends on time.
-            if (last_event < due_.load(std::memory_order_relaxed) || baton_.load(std::memory_order_relaxed)) continue;
-        } else {
-            idle_looks = 0;
-        }
+        if (leaves_to_callers(state)) continue;
         move_to_application_core();
         if (!try_take(true)) {
-            last_event = monotonic_now();
-            // The thread that has the baton may not poll either, when its calls end at once.
-            poll_wanted_.store(true, std::memory_order_relaxed);
-            // A caller that sleeps while it has the baton wakes this thread when it leaves.
-            if (owner_sleeps_.load(std::memory_order_relaxed) && store_then_look(dormant_, true, owner_sleeps_)) state = dormant;
+            ask_owner_to_poll(state);
             continue;
         }
         const Baton baton(*this);
         if (is_kept_away()) continue;  // since it was last looked at
-        unsigned happened = 0;
-        Nanoseconds now = monotonic_now();
-        Nanoseconds last_moved = now - kLinger;
-        while (!followers_.load(std::memory_order_relaxed) && !is_kept_away()) {
-            const unsigned moved = poll() + drain();
-            now = monotonic_now();
-            // Messages may go on coming in for long, so time-driven work is done here, too.
-            tick_if_due(now);
-            if (now >= next_notice_look_) {
-                next_notice_look_ = now + kNoticeInterval;
-                look_at_notices();
-            }
-            if (moved) {
-                happened += moved;
-                last_moved = now;
-                tell_of_ends();
-            } else if (now - last_moved >= kLinger) {
-                break;
-            } else if (policy_.yield) {
-                // A rank that computes would keep the core for a slice of time. A thread that sleeps gets the core when a message comes.
-                if (policy_.waits_for_parts && engine_.deputies_under_way() > 0) break;
-                sched_yield();
-            }
-        }
-        tick_if_due(now);
-        if (happened) {
-            looked_again = 0;
-            counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);
-            last_event = now;
-        }
-        last_polls = polls_.load(std::memory_order_relaxed);
-        // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
-        if (const std::uint64_t begun = engine_.begun_before_callers(); std::exchange(parts, begun) != begun) last_part = now;
-        const bool is_waited_for = engine_.deputies_under_way() > 0 || (policy_.waits_for_parts && now - last_part < kPartsFollow);
-        const bool is_free = !followers_.load(std::memory_order_relaxed) && !is_kept_away();  // nobody waits for the baton
-        if (descriptor >= 0 && is_free && (is_waited_for || loop_sleeps_.load() || now - last_event >= policy_.quiet)) {
-            if (park()) {
-                state = parked;
-                looked_again = 0;
-                counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
-            } else if (!followers_.load(std::memory_order_relaxed) && looked_again++ < kLooksAgain) {
-                state = looking_again;  // there is work
-            }
-            last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too
-        }
+        const Nanoseconds now = drive_in_background(state);
+        park_if_quiet(state, now);
     }
     const std::lock_guard lock(mutex_);
     background_clock_.reset();
     background_cpu_time_ = cpu_time_of(CLOCK_THREAD_CPUTIME_ID);
+}
+
+// Sleeps until the next look, or until somebody signals. Takes in the notices that have come.
+void Lane::sleep_in_background(BackgroundState& state) {
+    using Stage = BackgroundState::Stage;
+    pollfd descriptors[3] = {
+        {background_wake_.get(), POLLIN, 0}, {bootstrap_.notice_descriptor(), POLLIN, 0}, {state.descriptor, POLLIN, 0}};
+    Nanoseconds until = kNever;
+    if (paused_.load(std::memory_order_relaxed) > 0) {
+        state.stage = Stage::dormant;
+        until = fails_at_.load(std::memory_order_relaxed);
+    } else if (state.stage == Stage::looking) {
+        until = monotonic_now() + policy_.tick * (state.idle_looks > kIdleLooks && state.idle_looks % 2 ? kTicksOfLongInterval : 1);
+    } else if (state.stage == Stage::looking_again) {
+        until = 0;
+    } else if (state.stage == Stage::parked) {
+        until = due_.load(std::memory_order_relaxed);
+    }
+    poll_until(descriptors, state.stage == Stage::parked ? 3 : 2, until);
+    counters_.background_looks.fetch_add(1, std::memory_order_relaxed);
+    state.was_signalled = descriptors[0].revents;
+    state.has_transport_event = descriptors[2].revents;
+    if (state.was_signalled) background_wake_.clear();
+    if (descriptors[1].revents) look_at_notices();
+}
+
+void Lane::take_notices_in_background() {
+    if (!try_take(true)) return wake_owner();
+    const Baton baton(*this);
+    drain();
+}
+
+// Whether callers poll and nothing else is to be done, so that this look ends here.
+bool Lane::leaves_to_callers(BackgroundState& state) {
+    const bool was_parked = std::exchange(state.stage, BackgroundState::Stage::looking) == BackgroundState::Stage::parked;
+    const std::uint32_t polls = polls_.load(std::memory_order_relaxed);
+    const bool is_called = (was_parked && state.has_transport_event) || (state.was_signalled && loop_sleeps_.load());
+    if (std::exchange(state.last_polls, polls) == polls || is_called) {
+        state.idle_looks = 0;
+        return false;
+    }
+    state.last_event = monotonic_now();  // the application polls: do not disturb it
+    ++state.idle_looks;
+    // Calls that end at once do no work that depends on time.
+    return state.last_event < due_.load(std::memory_order_relaxed) || baton_.load(std::memory_order_relaxed);
+}
+
+// The thread that has the baton may not poll either, when its calls end at once.
+void Lane::ask_owner_to_poll(BackgroundState& state) {
+    state.last_event = monotonic_now();
+    poll_wanted_.store(true, std::memory_order_relaxed);
+    // A caller that sleeps while it has the baton wakes this thread when it leaves.
+    if (owner_sleeps_.load(std::memory_order_relaxed) && store_then_look(dormant_, true, owner_sleeps_))
+        state.stage = BackgroundState::Stage::dormant;
+}
+
+// As the owner: moves what can move, until nothing has moved for kLinger or the baton is wanted. Returns the time of its end.
+Nanoseconds Lane::drive_in_background(BackgroundState& state) {
+    unsigned happened = 0;
+    Nanoseconds now = monotonic_now();
+    Nanoseconds last_moved = now - kLinger;
+    while (!followers_.load(std::memory_order_relaxed) && !is_kept_away()) {
+        const unsigned moved = poll() + drain();
+        now = monotonic_now();
+        // Messages may go on coming in for long, so time-driven work is done here, too.
+        tick_if_due(now);
+        if (now >= next_notice_look_) {
+            next_notice_look_ = now + kNoticeInterval;
+            look_at_notices();
+        }
+        if (moved) {
+            happened += moved;
+            last_moved = now;
+            tell_of_ends();
+        } else if (now - last_moved >= kLinger) {
+            break;
+        } else if (policy_.yield) {
+            // A rank that computes would keep the core for a slice of time. A thread that sleeps gets the core when a message comes.
+            if (policy_.waits_for_parts && engine_.deputies_under_way() > 0) break;
+            sched_yield();
+        }
+    }
+    tick_if_due(now);
+    if (happened) {
+        state.looked_again = 0;
+        counters_.background_takeovers.fetch_add(1, std::memory_order_relaxed);
+        state.last_event = now;
+    }
+    state.last_polls = polls_.load(std::memory_order_relaxed);
+    return now;
+}
+
+// As the owner, after drive_in_background(), which returned `now`.
+void Lane::park_if_quiet(BackgroundState& state, Nanoseconds now) {
+    // A part that runs without its caller passes messages on, which other ranks wait for: it does not wait for a tick.
+    if (const std::uint64_t begun = engine_.begun_before_callers(); std::exchange(state.parts, begun) != begun) state.last_part = now;
+    const bool is_waited_for = engine_.deputies_under_way() > 0 || (policy_.waits_for_parts && now - state.last_part < kPartsFollow);
+    const bool is_free = !followers_.load(std::memory_order_relaxed) && !is_kept_away();  // nobody waits for the baton
+    if (state.descriptor < 0 || !is_free) return;
+    if (!is_waited_for && !loop_sleeps_.load() && now - state.last_event < policy_.quiet) return;
+    if (park()) {
+        state.stage = BackgroundState::Stage::parked;
+        state.looked_again = 0;
+        counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
+    } else if (!followers_.load(std::memory_order_relaxed) && state.looked_again++ < kLooksAgain) {
+        state.stage = BackgroundState::Stage::looking_again;  // there is work
+    }
+    state.last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too
 }
 
 }  // namespace rollcall::runtime

@@ -1,7 +1,6 @@
 #include "bootstrap/rendezvous/job_listener.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -9,7 +8,6 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/socket.h>
 #include <rollcall/error.hpp>
 
 #include "bootstrap/rendezvous/invitation.hpp"
@@ -60,6 +58,76 @@ std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast
 Key key_of_both(const Key& session) { return session.derive({"rollcall rendezvous of two jobs"}); }
 
 Identity identity_of(const JobIntroduction& job) { return {Identity::Kind::job, 0, job.size}; }
+
+[[noreturn]] void listener_is_gone(const SocketAddress& address) {
+    throw Error(ErrorCode::peer_failed,
+                fmt::format("the job that listens at {} closed the connection: it ended, or does not listen any more", address.text()));
+}
+
+[[noreturn]] void listener_is_late(const SocketAddress& address) {
+    throw Error(ErrorCode::timeout,
+                fmt::format("the job that listens at {} did not accept in time: it does not wait in Listener::accept(), or another job "
+                            "came first",
+                            address.text()));
+}
+
+Invitation invitation_in(std::string_view text) {
+    if (text.empty()) throw Error(ErrorCode::invalid_argument, "the invitation is empty");
+    try {
+        return Invitation::parse(text);
+    } catch (const Error&) {
+        throw Error(ErrorCode::invalid_argument, "this is not an invitation that a Listener of this version of Rollcall has given");
+    }
+}
+
+Descriptor connect_to_listener(const SocketAddress& address, Nanoseconds until, const Meanwhile& meanwhile) {
+    std::string why;
+    Descriptor socket = connect_to(address, until, why, meanwhile);
+    if (socket) return socket;
+    if (monotonic_now() < until) throw Error(ErrorCode::bootstrap, fmt::format("no job listens there: {}", why));
+    throw Error(
+        ErrorCode::timeout,
+        fmt::format("no answer came in time from {}: its host may be down, or a firewall drops what is sent to it", address.text()));
+}
+
+Session shake_hands(int socket, const SocketAddress& address, const Key& key, const Identity& self, Nanoseconds until,
+                    const Meanwhile& meanwhile) {
+    std::optional<Session> session;
+    try {
+        session = initiate(socket, key, self, until, meanwhile);
+    } catch (const HandshakeError& error) {
+        if (error.code() != ErrorCode::timeout)
+            throw Error(error.code(), fmt::format("the invitation does not fit what listens at {}: {}", address.text(), error.what()));
+        // The code is the same when the connection was closed.
+        if (monotonic_now() >= until) listener_is_late(address);
+        listener_is_gone(address);
+    }
+    if (session->peer.kind != Identity::Kind::job) throw Error(ErrorCode::bootstrap, "what listens there is not a Listener");
+    return std::move(*session);
+}
+
+/// Says to the job that listens what this one is, and returns what it answers.
+JobIntroduction introduce(Connection& connection, const SocketAddress& address, const JobIntroduction& mine, Nanoseconds until,
+                          const Meanwhile& meanwhile) {
+    post(connection, FrameWriter(FrameType::introduction).text(mine.name).blob(std::as_bytes(std::span(mine.settings))));
+    Waiting waiting(meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()));
+    std::optional<Frame> frame;
+    try {
+        frame = next_frame(connection, FrameType::introduction, waiting);
+    } catch (const Error& error) {
+        if (error.code() == ErrorCode::timeout) listener_is_late(address);
+        if (error.code() == ErrorCode::peer_failed) listener_is_gone(address);
+        throw;
+    }
+    FrameReader reader(frame->body);
+    JobIntroduction other;
+    other.name = reader.text();
+    const std::string why_not = reader.text();
+    other.size = reader.i32();
+    if (!why_not.empty()) throw Error(ErrorCode::invalid_setting, why_not);
+    if (other.size < 1) throw Error(ErrorCode::bootstrap, "the other job says that it has no ranks");
+    return other;
+}
 
 }  // namespace
 
@@ -149,79 +217,14 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
 }
 
 JobMeeting meet_job(std::string_view text, const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout) {
-    if (text.empty()) throw Error(ErrorCode::invalid_argument, "the invitation is empty");
-    std::optional<Invitation> invitation;
-    try {
-        invitation = Invitation::parse(text);
-    } catch (const Error&) {
-        throw Error(ErrorCode::invalid_argument, "this is not an invitation that a Listener of this version of Rollcall has given");
-    }
-    const auto address = SocketAddress::parse(invitation->address, invitation->port);
-    std::string why;
+    const Invitation invitation = invitation_in(text);
+    const auto address = *SocketAddress::parse(invitation.address, invitation.port);
     const Nanoseconds until = deadline_after(timeout);
-    Descriptor socket = connect_to(*address, until, why, meanwhile);
-    if (!socket && monotonic_now() >= until)
-        throw Error(
-            ErrorCode::timeout,
-            fmt::format("no answer came in time from {}: its host may be down, or a firewall drops what is sent to it", address->text()));
-    if (!socket) throw Error(ErrorCode::bootstrap, fmt::format("no job listens there: {}", why));
-
-    Waiting waiting(meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()));
-    const auto closed = [&] {
-        throw Error(ErrorCode::peer_failed,
-                    fmt::format("the job that listens at {} closed the connection: it ended, or does not listen any "
-                                "more",
-                                address->text()));
-    };
-    const auto late = [&] {
-        throw Error(ErrorCode::timeout, fmt::format("the job that listens at {} did not accept in time: it does not wait in "
-                                                    "Listener::accept(), or another job came first",
-                                                    address->text()));
-    };
-    const auto send = [&](std::span<const std::byte> bytes) {
-        if (::send(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) closed();
-    };
-    Initiator initiator(invitation->key, identity_of(mine));
-    send(initiator.hello());
-    Challenge challenge;
-    for (std::size_t filled = 0; filled < challenge.size();) {
-        const ssize_t count = ::recv(socket.get(), challenge.data() + filled, challenge.size() - filled, MSG_DONTWAIT);
-        if (count > 0) {
-            filled += static_cast<std::size_t>(count);
-        } else if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
-            closed();
-        } else {
-            if (waiting.over()) late();
-            waiting.on(socket.get(), POLLIN);
-        }
-    }
-    Proof proof;
-    try {
-        proof = initiator.answer(challenge);
-    } catch (const Error& error) {
-        throw Error(error.code(), fmt::format("the invitation does not fit what listens at {}: {}", address->text(), error.what()));
-    }
-    send(proof);
-    Session session = initiator.session();
-    if (session.peer.kind != Identity::Kind::job) throw Error(ErrorCode::bootstrap, "what listens there is not a Listener");
+    Descriptor socket = connect_to_listener(address, until, meanwhile);
+    Session session = shake_hands(socket.get(), address, invitation.key, identity_of(mine), until, meanwhile);
     const Key key = key_of_both(session.send);
     Connection connection(std::move(socket), std::move(session), true);
-    post(connection, FrameWriter(FrameType::introduction).text(mine.name).blob(std::as_bytes(std::span(mine.settings))));
-    std::optional<Frame> frame;
-    try {
-        frame = next_frame(connection, FrameType::introduction, waiting);
-    } catch (const Error& error) {
-        if (error.code() == ErrorCode::timeout) late();
-        if (error.code() == ErrorCode::peer_failed) closed();
-        throw;
-    }
-    FrameReader reader(frame->body);
-    JobIntroduction other;
-    other.name = reader.text();
-    const std::string why_not = reader.text();
-    other.size = reader.i32();
-    if (!why_not.empty()) throw Error(ErrorCode::invalid_setting, why_not);
-    if (other.size < 1) throw Error(ErrorCode::bootstrap, "the other job says that it has no ranks");
+    JobIntroduction other = introduce(connection, address, mine, until, meanwhile);
     return {std::move(connection), std::move(other), key};
 }
 

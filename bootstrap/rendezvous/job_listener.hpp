@@ -64,9 +64,9 @@ class JobListener {
 
     /// Secret.
     const std::string& invitation() const { return invitation_; }
-    /// Waits for one job. A job that is about to come when the time is over keeps its place for the next call. Throws Error{timeout} if
-    /// none connects, and Error{invalid_setting} if it has other settings. What `meanwhile` throws ends the wait.
-    /// While no job comes, `meanwhile` is called at this interval. A job that comes is noticed at once.
+    /// Waits for one job. A job that is about to introduce itself when the time is over stays connected, and has its turn in a later call
+    /// after those that came meanwhile. Throws Error{timeout} if none connects, and Error{invalid_setting} if it has other settings. What
+    /// `meanwhile` throws ends the wait. While no job comes, `meanwhile` is called at this interval. A job that comes is noticed at once.
     JobMeeting accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout, Nanoseconds interval = 2 * kMillisecond);
 
   private:

@@ -20,7 +20,6 @@
 #include "foundation/clock.hpp"
 #include "foundation/host_name.hpp"
 #include "foundation/log.hpp"
-#include "foundation/settings.hpp"
 
 namespace rollcall::bootstrap {
 namespace {
@@ -44,6 +43,19 @@ bool printable(std::string_view text) {
 
 void wipe(std::string& secret) { ::sodium_memzero(secret.data(), secret.size()); }
 
+/// What ranks are told when the service of this process is gone.
+Member::Loss loss_of(const Identity& service) {
+    Member::Loss loss{ErrorCode::bootstrap, service.rank, "the process where all hosts meet is gone", {}};
+    if (service.rank >= 0) {
+        const char* const role = service.kind == Identity::Kind::root ? "where all hosts meet" : "the leader of this host";
+        loss.code = ErrorCode::peer_failed;
+        loss.sentence = fmt::format("rank {}, {}, is gone", service.rank, role);
+        loss.notices.push_back({service.rank, "died, or left without saying so"});
+    }
+    loss.notices.push_back({-1, fmt::format("the job cannot go on: {}", loss.sentence), service.rank});
+    return loss;
+}
+
 }  // namespace
 
 struct Rendezvous::Implementation {
@@ -65,6 +77,8 @@ struct Rendezvous::Implementation {
     bool lead();
     bool lead_by(std::uint16_t port, Timeout patience, std::string& why);
     bool join(Descriptor socket);
+    std::optional<Frame> wait_for_answer(int socket, int hub_process);
+    void retry_after(const Frame& refusal);
     void retry(std::string why, bool ask_again);
     [[noreturn]] void give_up() const;
     ServiceOptions service_options(Identity::Kind kind) const;
@@ -217,6 +231,19 @@ bool Rendezvous::Implementation::lead() {
     return false;
 }
 
+/// The leader of this host refuses this process. Throws its reason, or, if that may be of another job, lets this process try again.
+void Rendezvous::Implementation::retry_after(const Frame& refusal) {
+    FrameReader reader(refusal.body);
+    reader.u64();
+    const auto code = static_cast<ErrorCode>(reader.u32());
+    const int failed_rank = reader.i32();
+    const std::string why = reader.text();
+    if (code != ErrorCode::state || !options.invitation_may_be_stale)
+        throw Error(code == ErrorCode::state ? ErrorCode::bootstrap : code, fmt::format("{}: {}", who(), why), failed_rank);
+    leader.reset();  // it was the leader for a job that is not ours
+    retry(why, true);
+}
+
 /// Waits for the others together with the leader of this host. False if that leader went away: then another process leads.
 bool Rendezvous::Implementation::join(Descriptor socket) {
     Identity its;
@@ -234,53 +261,39 @@ bool Rendezvous::Implementation::join(Descriptor socket) {
     // process, it need not be watched.
     const pid_t process = process_of_same_user(socket.get()).value_or(0);
     Descriptor hub_process = process == ::getpid() ? Descriptor() : watch_process(process);
+    const std::optional<Frame> answer = wait_for_answer(socket.get(), hub_process.get());
+    if (!answer) {
+        retry("the leader of this host went away", true);
+        return false;
+    }
+    if (answer->type == FrameType::failed) {
+        retry_after(*answer);
+        return false;
+    }
+    Descriptor notices;
+    if (answer->type != FrameType::welcome || !take_frame(socket.get(), *answer, notices) || !notices) {
+        throw Error(ErrorCode::bootstrap,
+                    fmt::format("{}: the welcome of the leader is incomplete (is the limit of open files reached?)", who()));
+    }
+    member.emplace(decode_welcome(answer->body), std::move(socket), std::move(notices), loss_of(its), std::move(hub_process));
+    return true;
+}
+
+/// Waits for the answer of the leader of this host, a frame that is left in the socket. Nothing if the leader went away.
+std::optional<Frame> Rendezvous::Implementation::wait_for_answer(int socket, int hub_process) {
     Waiting waiting(options.meanwhile, until == kNever ? kForever : Timeout(until - monotonic_now()) + kGrace);
     for (;;) {
-        const bool dead = is_readable(hub_process.get());
-        const Peeked peeked = peek_frame(socket.get());
-        if (peeked.state == Peeked::State::closed || (dead && peeked.state != Peeked::State::frame)) {
-            retry("the leader of this host went away", true);
-            return false;
-        }
-        if (peeked.state == Peeked::State::frame) {
-            Descriptor notices;
-            if (peeked.frame.type == FrameType::failed) {
-                FrameReader reader(peeked.frame.body);
-                reader.u64();
-                const auto code = static_cast<ErrorCode>(reader.u32());
-                const int failed_rank = reader.i32();
-                const std::string why = reader.text();
-                if (code != ErrorCode::state || !options.invitation_may_be_stale) {
-                    throw Error(code == ErrorCode::state ? ErrorCode::bootstrap : code, fmt::format("{}: {}", who(), why), failed_rank);
-                }
-                leader.reset();  // it was the leader for a job that is not ours
-                retry(why, true);
-                return false;
-            }
-            if (peeked.frame.type != FrameType::welcome || !take_frame(socket.get(), peeked.frame, notices) || !notices) {
-                throw Error(ErrorCode::bootstrap,
-                            fmt::format("{}: the welcome of the leader is incomplete (is the limit of open files reached?)", who()));
-            }
-            Member::Loss loss{its.rank >= 0 ? ErrorCode::peer_failed : ErrorCode::bootstrap, its.rank, {}, {}};
-            const char* const role = its.kind == Identity::Kind::root ? "where all hosts meet" : "the leader of this host";
-            if (its.rank >= 0) {
-                loss.sentence = fmt::format("rank {}, {}, is gone", its.rank, role);
-                loss.notices.push_back({its.rank, "died, or left without saying so"});
-            } else {
-                loss.sentence = "the process where all hosts meet is gone";
-            }
-            loss.notices.push_back({-1, fmt::format("the job cannot go on: {}", loss.sentence), its.rank});
-            member.emplace(decode_welcome(peeked.frame.body), std::move(socket), std::move(notices), std::move(loss),
-                           std::move(hub_process));
-            return true;
-        }
+        const bool dead = is_readable(hub_process);
+        Peeked peeked = peek_frame(socket);
+        if (peeked.state == Peeked::State::frame) return std::move(peeked.frame);
+        if (peeked.state == Peeked::State::closed || dead) return std::nullopt;
         if (waiting.over()) {
             last_failure = "not all ranks have come";
             give_up();
         }
         // The bytes that are there may be a part of a frame. The rest is on its way.
-        if (is_readable(socket.get())) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        waiting.on(socket.get(), POLLIN, hub_process.get());
+        if (is_readable(socket)) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        waiting.on(socket, POLLIN, hub_process);
     }
 }
 
@@ -382,19 +395,6 @@ void Rendezvous::tell_abort(int code, std::string_view why) noexcept {
         service->announce({-1, how, place().rank}, kSay);
     } catch (...) {  // out of memory: the others see that this process is gone
     }
-}
-
-RendezvousOptions rendezvous_options() { return rendezvous_options(Settings::from_environment()); }
-
-RendezvousOptions rendezvous_options(const Settings& settings) {
-    RendezvousOptions options;
-    options.join_timeout = settings.launch_timeout ? Timeout(settings.launch_timeout) : kForever;
-    options.net = settings.net;
-    options.port = static_cast<std::uint16_t>(settings.port);
-    options.port_advice = "set ROLLCALL_PORT to a free port, or to 0 for any";
-    options.heartbeat = Timeout(settings.heartbeat);
-    options.silence = Timeout(settings.silence);
-    return options;
 }
 
 }  // namespace rollcall::bootstrap

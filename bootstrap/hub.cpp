@@ -24,6 +24,27 @@ const char* name(Hub::Kind kind) { return kind == Hub::Kind::exchange ? "exchang
 /// Encodes a frame as it came, to pass it on.
 std::shared_ptr<const Blob> again(const Frame& frame) { return shared(encode(frame)); }
 
+/// Reads the rest of a contribution: `count` entries, of all ranks of a hub below. (All are read first, because a contribution that is
+/// refused must not count for a call.)
+std::vector<std::pair<int, Blob>> entries_of(FrameReader& reader, std::uint32_t count, const std::vector<int>& ranks) {
+    std::vector<std::pair<int, Blob>> entries;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        const int rank = reader.i32();
+        const auto bytes = reader.blob();
+        if (!std::binary_search(ranks.begin(), ranks.end(), rank)) {
+            throw Error(ErrorCode::bootstrap, fmt::format("a contribution of rank {} from a node that has no such rank", rank));
+        }
+        entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
+    }
+    reader.end();
+    std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    const auto twice = std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
+    if (twice != entries.end()) {
+        throw Error(ErrorCode::bootstrap, fmt::format("a contribution that has rank {} twice", twice->first));
+    }
+    return entries;
+}
+
 }  // namespace
 
 Blob Hub::encode_loss(const Loss& loss, std::uint64_t last) {
@@ -111,7 +132,6 @@ Hub::Deliveries Hub::arrive(int rank, Kind kind, std::uint64_t sequence, Blob bl
 Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
     const auto index = static_cast<std::size_t>(hub);
     const auto& ranks = below_.at(index);
-    const auto is_its_own = [&](int rank) { return std::binary_search(ranks.begin(), ranks.end(), rank); };
     Deliveries out;
     FrameReader reader(frame.body);
     switch (frame.type) {
@@ -123,23 +143,7 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
                 throw Error(ErrorCode::bootstrap,
                             fmt::format("an impossible contribution of {} ranks to bootstrap sequence {}", count, sequence));
             }
-            // All entries are read first, because a contribution that is refused must not count for a call.
-            std::vector<std::pair<int, Blob>> entries;
-            for (std::uint32_t i = 0; i < count; ++i) {
-                const int rank = reader.i32();
-                const auto bytes = reader.blob();
-                if (!is_its_own(rank)) {
-                    throw Error(ErrorCode::bootstrap, fmt::format("a contribution of rank {} from a node that has no such rank", rank));
-                }
-                entries.emplace_back(rank, Blob(bytes.begin(), bytes.end()));
-            }
-            reader.end();
-            std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-            const auto twice =
-                std::adjacent_find(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first == b.first; });
-            if (twice != entries.end()) {
-                throw Error(ErrorCode::bootstrap, fmt::format("a contribution that has rank {} twice", twice->first));
-            }
+            auto entries = entries_of(reader, count, ranks);
             if (answer_of(sequence)) return out;  // the hub below has been told, or will be when it has read what is on its way
             last_below_[index] = sequence;
             Round* const round = open(sequence, kind, ranks.empty() ? -1 : ranks.front(), out);
@@ -162,7 +166,7 @@ Hub::Deliveries Hub::hear_below(int hub, const Frame& frame) {
             Loss loss;
             const auto last = decode_loss(frame.body, loss);
             for (const int rank : loss.ranks) {
-                if (!is_its_own(rank))
+                if (!std::binary_search(ranks.begin(), ranks.end(), rank))
                     throw Error(ErrorCode::bootstrap, fmt::format("the loss of rank {} from a node that has no such rank", rank));
             }
             if (root_) {

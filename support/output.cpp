@@ -242,19 +242,16 @@ void Table::fit(std::size_t columns, std::vector<std::string> least_important_fi
     least_important_first_ = std::move(least_important_first);
 }
 
-void Table::write_text() {
-    if (text_rows_.empty()) return;
-    struct Column {
-        std::size_t index;
-        std::size_t width;
-        bool right;  ///< Numbers are aligned at their last digit.
-        std::size_t least_width = 0;
-    };
-    std::vector<std::vector<std::string>> texts;
-    for (const auto& row : text_rows_) {
-        auto& line = texts.emplace_back();
-        for (const auto& cell : row) line.push_back(as_text(cell));
-    }
+/// A column of a table in text form.
+struct Table::Column {
+    std::size_t index;
+    std::size_t width;
+    bool right;  ///< Numbers are aligned at their last digit.
+    std::size_t least_width = 0;
+};
+
+/// The columns that are not empty, as wide as their contents.
+std::vector<Table::Column> Table::columns_of(const std::vector<std::vector<std::string>>& texts) const {
     std::vector<Column> columns;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
         Column column{.index = i, .width = width(columns_[i]), .right = true};
@@ -268,6 +265,11 @@ void Table::write_text() {
         }
         if (!empty) columns.push_back(column);
     }
+    return columns;
+}
+
+/// Leaves out columns, and then makes some narrower, until a line is short enough. Returns the names of those that are left out.
+std::string Table::shorten(std::vector<Column>& columns) const {
     const auto length = [&] {
         std::size_t sum = 0;
         for (const Column& column : columns) sum += column.width + (sum > 0 ? kGap : 0);
@@ -288,27 +290,41 @@ void Table::write_text() {
             if (!widest) break;
             --widest->width;
         }
-    const auto write_line = [&](const std::vector<std::string>& cells) {
-        std::vector<std::vector<std::string>> lines_of;
-        std::size_t lines = 0;
-        for (const Column& column : columns) {
-            lines_of.push_back(broken(cells[column.index], column.width));
-            lines = std::max(lines, lines_of.back().size());
+    return left_out;
+}
+
+/// Writes a row, in several lines if a cell is wider than its column.
+void Table::write_row(const std::vector<Column>& columns, const std::vector<std::string>& cells) {
+    std::vector<std::vector<std::string>> lines_of;
+    std::size_t lines = 0;
+    for (const Column& column : columns) {
+        lines_of.push_back(broken(cells[column.index], column.width));
+        lines = std::max(lines, lines_of.back().size());
+    }
+    for (std::size_t i = 0; i < lines; ++i) {
+        std::string line;
+        for (std::size_t c = 0; c < columns.size(); ++c) {
+            const std::string cell = i < lines_of[c].size() ? lines_of[c][i] : "";
+            const std::string padding(columns[c].width - width(cell), ' ');
+            line += columns[c].right ? padding + cell : cell + padding;
+            line.append(kGap, ' ');
         }
-        for (std::size_t i = 0; i < lines; ++i) {
-            std::string line;
-            for (std::size_t c = 0; c < columns.size(); ++c) {
-                const std::string cell = i < lines_of[c].size() ? lines_of[c][i] : "";
-                const std::string padding(columns[c].width - width(cell), ' ');
-                line += columns[c].right ? padding + cell : cell + padding;
-                line.append(kGap, ' ');
-            }
-            line.resize(line.find_last_not_of(' ') + 1);
-            out_ << line << '\n';
-        }
-    };
-    write_line(columns_);
-    for (const auto& line : texts) write_line(line);
+        line.resize(line.find_last_not_of(' ') + 1);
+        out_ << line << '\n';
+    }
+}
+
+void Table::write_text() {
+    if (text_rows_.empty()) return;
+    std::vector<std::vector<std::string>> texts;
+    for (const auto& row : text_rows_) {
+        auto& line = texts.emplace_back();
+        for (const auto& cell : row) line.push_back(as_text(cell));
+    }
+    std::vector<Column> columns = columns_of(texts);
+    const std::string left_out = shorten(columns);
+    write_row(columns, columns_);
+    for (const auto& line : texts) write_row(columns, line);
     if (!left_out.empty())
         for (const std::string& line : broken("not shown here, but with --format csv or json: " + left_out, screen_)) out_ << line << '\n';
     text_rows_.clear();

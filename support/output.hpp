@@ -116,6 +116,10 @@ class Table {
   private:
     void add_csv(const std::vector<const Value*>& cells);
     void add_json(const Row& row);
+    struct Column;
+    std::vector<Column> columns_of(const std::vector<std::vector<std::string>>& texts) const;
+    std::string shorten(std::vector<Column>& columns) const;
+    void write_row(const std::vector<Column>& columns, const std::vector<std::string>& cells);
     void write_text();
     void write_csv_header(const std::vector<const Value*>& cells);
 

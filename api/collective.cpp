@@ -349,4 +349,12 @@ Plan CollectiveOfBlocks::plan(const PlanOptions& options) const {
 
 void Communicator::Implementation::keep(Request& request, Layout layout) { request.implementation_->layout = std::move(layout); }
 
+void check_blocks(const Communicator& on, const char* what, std::size_t all, std::size_t one, const char* operation) {
+    const std::size_t expected = one * static_cast<std::size_t>(on.size());
+    if (all == expected) return;
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{} on {}: {} has {} elements, but {} blocks of {} are {}: give it exactly as many", operation, on.name(), what,
+                            all, on.size(), one, expected));
+}
+
 }  // namespace rollcall

@@ -3,6 +3,7 @@
 /// calls, and the benchmark and the tests use them to call each operation.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -101,5 +102,9 @@ class CollectiveOfBlocks {
     Blocks blocks_, to_send_;
     bool is_in_place_ = false;
 };
+
+/// Throws Error{invalid_argument} if a container of `all` elements does not hold exactly a block of `one` elements for each rank. `what`
+/// is its name in the error.
+void check_blocks(const Communicator& on, const char* what, std::size_t all, std::size_t one, const char* operation);
 
 }  // namespace rollcall

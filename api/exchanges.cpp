@@ -34,80 +34,76 @@ CollectiveOfBlocks alltoall_on(const Communicator& communicator, const void* dat
 
 }  // namespace
 
-const Communicator& Exchanges::whole() const noexcept { return static_cast<const Communicator&>(*this); }
+const Communicator& Exchanges::communicator() const noexcept { return static_cast<const Communicator&>(*this); }
 
 void Exchanges::allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const CollectiveOptions& options) const {
-    allgather_on(whole(), block.get(), data.get(), bytes).call(options);
+    allgather_on(communicator(), block.get(), data.get(), bytes).call(options);
 }
 Request Exchanges::start_allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const CollectiveOptions& options) const {
-    return allgather_on(whole(), block.get(), data.get(), bytes).start(options);
+    return allgather_on(communicator(), block.get(), data.get(), bytes).start(options);
 }
 Plan Exchanges::plan_allgather(ConstBytePointer block, BytePointer data, std::uint64_t bytes, const PlanOptions& options) const {
-    return allgather_on(whole(), block.get(), data.get(), bytes).plan(options);
+    return allgather_on(communicator(), block.get(), data.get(), bytes).plan(options);
 }
 
 void Exchanges::allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,
                           const CollectiveOptions& options) const {
-    allgather_on(whole(), block.get(), bytes, data.get(), blocks).call(options);
+    allgather_on(communicator(), block.get(), bytes, data.get(), blocks).call(options);
 }
 Request Exchanges::start_allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,
                                    const CollectiveOptions& options) const {
-    return allgather_on(whole(), block.get(), bytes, data.get(), blocks).start(options);
+    return allgather_on(communicator(), block.get(), bytes, data.get(), blocks).start(options);
 }
 Plan Exchanges::plan_allgather(ConstBytePointer block, std::uint64_t bytes, BytePointer data, const Blocks& blocks,
                                const PlanOptions& options) const {
-    return allgather_on(whole(), block.get(), bytes, data.get(), blocks).plan(options);
+    return allgather_on(communicator(), block.get(), bytes, data.get(), blocks).plan(options);
 }
 void Exchanges::allgather_in_place(void* data, const Blocks& blocks, const CollectiveOptions& options) const {
-    allgather_in_place_on(whole(), data, blocks).call(options);
+    allgather_in_place_on(communicator(), data, blocks).call(options);
 }
 Request Exchanges::start_allgather_in_place(void* data, const Blocks& blocks, const CollectiveOptions& options) const {
-    return allgather_in_place_on(whole(), data, blocks).start(options);
+    return allgather_in_place_on(communicator(), data, blocks).start(options);
 }
 Plan Exchanges::plan_allgather_in_place(void* data, const Blocks& blocks, const PlanOptions& options) const {
-    return allgather_in_place_on(whole(), data, blocks).plan(options);
+    return allgather_in_place_on(communicator(), data, blocks).plan(options);
 }
 
 void Exchanges::alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const CollectiveOptions& options) const {
-    alltoall_on(whole(), data.get(), result.get(), bytes).call(options);
+    alltoall_on(communicator(), data.get(), result.get(), bytes).call(options);
 }
 Request Exchanges::start_alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const CollectiveOptions& options) const {
-    return alltoall_on(whole(), data.get(), result.get(), bytes).start(options);
+    return alltoall_on(communicator(), data.get(), result.get(), bytes).start(options);
 }
 Plan Exchanges::plan_alltoall(ConstBytePointer data, BytePointer result, std::uint64_t bytes, const PlanOptions& options) const {
-    return alltoall_on(whole(), data.get(), result.get(), bytes).plan(options);
+    return alltoall_on(communicator(), data.get(), result.get(), bytes).plan(options);
 }
 
 void Exchanges::alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,
                          const CollectiveOptions& options) const {
-    alltoall_on(whole(), data.get(), to_send, result.get(), to_receive).call(options);
+    alltoall_on(communicator(), data.get(), to_send, result.get(), to_receive).call(options);
 }
 Request Exchanges::start_alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,
                                   const CollectiveOptions& options) const {
-    return alltoall_on(whole(), data.get(), to_send, result.get(), to_receive).start(options);
+    return alltoall_on(communicator(), data.get(), to_send, result.get(), to_receive).start(options);
 }
 Plan Exchanges::plan_alltoall(ConstBytePointer data, const Blocks& to_send, BytePointer result, const Blocks& to_receive,
                               const PlanOptions& options) const {
-    return alltoall_on(whole(), data.get(), to_send, result.get(), to_receive).plan(options);
+    return alltoall_on(communicator(), data.get(), to_send, result.get(), to_receive).plan(options);
 }
 
-void Exchanges::check_all(std::size_t all, std::size_t one, const char* operation) const {
-    const auto ranks = static_cast<std::size_t>(whole().size());
-    if (all == one * ranks) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the data has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
-                            whole().name(), all, ranks, one, one * ranks));
+void Exchanges::check_blocks(std::size_t all, std::size_t one, const char* operation) const {
+    rollcall::check_blocks(communicator(), "the data", all, one, operation);
 }
 
-std::size_t Exchanges::share(std::size_t all) const { return all / static_cast<std::size_t>(whole().size()); }
+std::size_t Exchanges::share(std::size_t all) const { return all / static_cast<std::size_t>(communicator().size()); }
 
 std::size_t Exchanges::own_part(std::size_t all, const char* operation) const {
-    const auto ranks = static_cast<std::size_t>(whole().size());
+    const auto ranks = static_cast<std::size_t>(communicator().size());
     if (all % ranks != 0)
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {} elements cannot be cut into equal blocks for {} ranks: give a "
                                                              "multiple of the number of ranks, or blocks of different sizes",
-                                                             operation, whole().name(), all, ranks));
-    return share(all) * static_cast<std::size_t>(whole().rank());
+                                                             operation, communicator().name(), all, ranks));
+    return share(all) * static_cast<std::size_t>(communicator().rank());
 }
 
 std::size_t Exchanges::block_of_both(std::size_t data, std::size_t result, const char* operation) const {
@@ -115,7 +111,7 @@ std::size_t Exchanges::block_of_both(std::size_t data, std::size_t result, const
     if (result != data)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} on {}: the result has {} elements, but the data has {}: give the result exactly as many", operation,
-                                whole().name(), result, data));
+                                communicator().name(), result, data));
     return share(data);
 }
 

@@ -115,12 +115,7 @@ std::string Communicator::explain(std::string_view operation, std::uint64_t byte
 }
 
 void DistributingOperations::check_blocks(std::size_t all, std::size_t one, int root, const char* operation) const {
-    const Communicator& on = communicator();
-    const std::size_t expected = one * static_cast<std::size_t>(on.size());
-    if (on.rank() != root || all == expected) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the root's data has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
-                            on.name(), all, on.size(), one, expected));
+    if (communicator().rank() == root) rollcall::check_blocks(communicator(), "the root's data", all, one, operation);
 }
 
 // --- in C ------------------------------------------------------------------------------------------------------------

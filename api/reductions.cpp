@@ -110,11 +110,7 @@ void ReducingOperations::check_result(std::size_t all, std::size_t own, int root
 }
 
 void ReducingOperations::check_blocks(std::size_t all, std::size_t one, const char* operation) const {
-    const auto ranks = static_cast<std::size_t>(communicator().size());
-    if (all == one * ranks) return;
-    throw Error(ErrorCode::invalid_argument,
-                fmt::format("{} on {}: the contribution has {} elements, but {} blocks of {} are {}: give it exactly as many", operation,
-                            communicator().name(), all, ranks, one, one * ranks));
+    rollcall::check_blocks(communicator(), "the contribution", all, one, operation);
 }
 
 // --- in C ------------------------------------------------------------------------------------------------------------

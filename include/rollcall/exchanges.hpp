@@ -35,21 +35,21 @@ class ROLLCALL_EXPORT Exchanges {
     void allgather(B&& block, D&& data, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
         const auto one = detail::block_of<D>(block);
-        check_all(all.size(), one.size(), "allgather");
+        check_blocks(all.size(), one.size(), "allgather");
         allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
     template <detail::LastingReadable B, detail::WritableDataOf<B> D>
     Request start_allgather(B&& block, D&& data, const CollectiveOptions& options = {}) const {
         const auto all = detail::elements_of(data);
         const auto one = detail::block_of<D>(block);
-        check_all(all.size(), one.size(), "start_allgather");
+        check_blocks(all.size(), one.size(), "start_allgather");
         return start_allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
     template <detail::LastingReadable B, detail::WritableDataOf<B> D>
     Plan plan_allgather(B&& block, D&& data, const PlanOptions& options = {}) const {
         const auto all = detail::elements_of(data);
         const auto one = detail::block_of<D>(block);
-        check_all(all.size(), one.size(), "plan_allgather");
+        check_blocks(all.size(), one.size(), "plan_allgather");
         return plan_allgather(detail::memory(one), detail::memory(all), one.size_bytes(), options);
     }
     /// \}
@@ -205,9 +205,9 @@ class ROLLCALL_EXPORT Exchanges {
   private:
     friend class Communicator;
     Exchanges() = default;
-    const Communicator& whole() const noexcept;
+    const Communicator& communicator() const noexcept;
 
-    void check_all(std::size_t all, std::size_t one, const char* operation) const;
+    void check_blocks(std::size_t all, std::size_t one, const char* operation) const;
     std::size_t block_of_both(std::size_t data, std::size_t result, const char* operation) const;
     /// The number of elements in a rank's block, of `all` elements; and the first element of this rank's block.
     std::size_t share(std::size_t all) const;

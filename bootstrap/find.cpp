@@ -9,6 +9,8 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -76,17 +78,31 @@ Told by_pmi_port() { return told(!is_set("PMI_FD") && !is_set("PMI_RANK") && is_
 
 std::unique_ptr<Bootstrap> join_rollcall_run() { return std::make_unique<Launched>(std::getenv(kDescriptorVariable)); }
 
+/// A variable of a starter.
+struct Variable {
+    constexpr Variable(const char* variable = nullptr, bool is_kept = false) : name(variable), stays(is_kept) {}
+    const char* name;  ///< nullptr: none.
+    bool stays;        ///< It stays in the environment after this process has joined.
+};
+constexpr Variable kept(const char* variable) { return {variable, true}; }
+
 /// A way of being started that the environment shows.
 struct Starter {
     const char* name;
-    const char* variable;  ///< The variable that shows it.
+    Variable variable;  ///< The variable that shows it.
     Told (*told)();
     std::unique_ptr<Bootstrap> (*join)();  ///< nullptr: the starter is evident, but not supported.
-    /// Further variables with which it tells a process its place; nullptr: no more.
-    std::array<const char*, 3> of_place = {};
-};
+    /// Further variables with which it tells a process its place.
+    std::array<Variable, 3> of_place = {};
 
-constexpr const char* kRankOfTorchrun = "RANK";
+    bool is_rollcall_run() const { return variable.name == kDescriptorVariable; }
+    /// Whether the predicate is true for one of its variables.
+    template <class Predicate>
+    bool any_variable(Predicate predicate) const {
+        return predicate(variable) ||
+               std::any_of(of_place.begin(), of_place.end(), [&](const Variable& each) { return each.name && predicate(each); });
+    }
+};
 
 /// These go from the innermost starter to the outermost.
 const Starter kStarters[] = {
@@ -94,23 +110,22 @@ const Starter kStarters[] = {
     {"rollcall run", kDescriptorVariable, by_rollcall_run, join_rollcall_run},
     // The user sets this variable for this job, and the process that joins removes it. So only `rollcall run` is nearer.
     {"a rendezvous directory", kDirectoryVariable, by_directory, join_directory, {kDirectoryRankVariable, kDirectorySizeVariable}},
-    // srun or mpirun often start a torchrun, once on each host. The reverse is not done.
-    {"a launcher like torchrun", kRankOfTorchrun, by_torchrun, join_torchrun, {"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}},
+    // srun or mpirun often start a torchrun, once on each host. The reverse is not done. The program's framework needs its variables.
+    {"a launcher like torchrun", kept("RANK"), by_torchrun, join_torchrun, {kept("WORLD_SIZE"), kept("MASTER_ADDR"), kept("MASTER_PORT")}},
     // This row comes before Open MPI: its mpirun closes descriptors that it does not know, so an open socket comes from within it.
     {"a launcher that speaks PMI-1", "PMI_FD", by_pmi_with_open_socket, join_pmi, {"PMI_RANK", "PMI_SIZE"}},
     // These rows come before srun: if PMI or PMIx is spoken inside a step, either Slurm speaks it itself, or a starter whose daemons srun
     // has started.
-    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", by_open_mpi, join_pmix, {"OMPI_COMM_WORLD_RANK", "PMIX_NAMESPACE"}},
+    {"Open MPI's mpirun", "OMPI_COMM_WORLD_SIZE", by_open_mpi, join_pmix, {kept("OMPI_COMM_WORLD_RANK"), "PMIX_NAMESPACE"}},
     {"a launcher that speaks PMI-1", "PMI_FD", by_pmi, join_pmi, {"PMI_RANK", "PMI_SIZE"}},
     {"a launcher that speaks PMIx", "PMIX_RANK", by_pmix, join_pmix, {"PMIX_NAMESPACE"}},
-    {"srun (Slurm)", "SLURM_PROCID", by_srun, join_srun, {"SLURM_STEP_ID"}},
+    {"srun (Slurm)", "SLURM_PROCID", by_srun, join_srun, {kept("SLURM_STEP_ID")}},
     {"a launcher that speaks PMI (mpiexec)", "PMI_RANK", by_other_pmi, nullptr, {"PMI_SIZE"}},
     {"a launcher that speaks PMI over a port (mpiexec -pmi-port)", "PMI_ID", by_pmi_port, nullptr, {"PMI_PORT"}},
 };
 
-/// Other variables that belong to those of the starters.
-constexpr const char* kCompanions[] = {kDirectoryRankVariable, kDirectorySizeVariable, kDirectoryJobVariable, "PMI_SIZE", "PMI_PORT",
-                                       "PMIX_NAMESPACE",       kAroundVariable};
+/// Further variables that are taken out of the environment.
+constexpr const char* kOurs[] = {kDirectoryJobVariable, kAroundVariable};
 
 struct Found {
     const Starter* starter = nullptr;
@@ -133,15 +148,13 @@ Found look_in_environment() {
     for (const Starter& starter : kStarters) {
         const Told told = starter.told();
         if (told == Told::nothing) continue;
-        const bool is_run = starter.variable == kDescriptorVariable;
+        const bool is_run = starter.is_rollcall_run();
         // A job of `rollcall run` is joined also if it has one process, because the launcher waits for that.
         if (is_run) run = {&starter, Told::many};
         if (is_run && in_script) continue;
         if (is_run) return run;
-        const auto says_more = [](const char* variable) { return variable != nullptr && is_new(variable); };
         if (!in_script) return {&starter, told};
-        if (told == Told::many && (is_new(starter.variable) || std::any_of(starter.of_place.begin(), starter.of_place.end(), says_more)))
-            return {&starter, told};
+        if (told == Told::many && starter.any_variable([](const Variable& each) { return is_new(each.name); })) return {&starter, told};
     }
     return run;
 }
@@ -159,17 +172,20 @@ const char* place_without_directory() {
 
 /// Whether such variables show that the script of a starter of one process has left out the directory.
 bool lacks_directory(const Found& found) {
-    const bool starts_one = found.told != Told::many || (by_rollcall_run() == Told::one && found.starter->variable == kDescriptorVariable);
+    const bool starts_one = found.told != Told::many || (by_rollcall_run() == Told::one && found.starter->is_rollcall_run());
     return starts_one && place_without_directory() != nullptr;
 }
 
-/// The programs that this program starts are no ranks, neither of this job nor of one that an outer starter describes. The variables of
-/// torchrun stay, because the program's framework needs them.
+/// The programs that this program starts are no ranks, neither of this job nor of one that an outer starter describes.
 void take_out_of_environment() {
+    const auto take_out = [](const Variable& variable) {
+        if (variable.name != nullptr && !variable.stays) ::unsetenv(variable.name);
+    };
     for (const Starter& starter : kStarters) {
-        if (starter.variable != kRankOfTorchrun) ::unsetenv(starter.variable);
+        take_out(starter.variable);
+        for (const Variable& each : starter.of_place) take_out(each);
     }
-    for (const char* variable : kCompanions) ::unsetenv(variable);
+    for (const char* variable : kOurs) ::unsetenv(variable);
 }
 
 /// The process that has joined. If it looks again, that is an error and not a job of one process. Its forked children may look.
@@ -191,8 +207,20 @@ Evidence evident_starter() {
     const Found found = look_in_environment();
     const auto [starter, told] = found;
     if (lacks_directory(found)) return {"a rendezvous directory", place_without_directory(), false, false};
-    if (told != Told::many) return {"alone", starter != nullptr ? starter->variable : "", true, true};
-    return {starter->name, starter->variable, starter->join != nullptr, false};
+    if (told != Told::many) return {"alone", starter != nullptr ? starter->variable.name : "", true, true};
+    return {starter->name, starter->variable.name, starter->join != nullptr, false};
+}
+
+std::string what_is_around(std::span<const std::string> environment) {
+    std::string text = ";";
+    for (const std::string& assignment : environment) {
+        const auto is_assigned = [&](const Variable& each) {
+            return assignment.starts_with(each.name) && std::string_view(assignment).substr(std::strlen(each.name)).starts_with('=');
+        };
+        const auto is_of_it = [&](const Starter& starter) { return !starter.is_rollcall_run() && starter.any_variable(is_assigned); };
+        if (std::any_of(std::begin(kStarters), std::end(kStarters), is_of_it)) text += one_around(assignment);
+    }
+    return text;
 }
 
 std::unique_ptr<Bootstrap> find_bootstrap() {
@@ -223,7 +251,7 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
             throw Error(ErrorCode::bootstrap,
                         fmt::format("this process was started by {} ({} is set), in a way that Rollcall does not support; start the job "
                                     "by `rollcall run`, or unset the variable to run alone",
-                                    starter->name, starter->variable));
+                                    starter->name, starter->variable.name));
         }
         bootstrap = starter->join();
         joined_process = ::getpid();

@@ -44,7 +44,8 @@ class SingleCopy : public Transport {
     virtual void meet(std::span<const SingleCopyHandle> handles) = 0;
 };
 
-/// `ranks`: the number of ranks of the job. `longest_at_once`: how many bytes are read before progress is made in between.
+/// `ranks`: the number of ranks of the job. `longest_at_once`: how many bytes are read before progress is made in between. To be used where
+/// why_memory_cannot_be_read() gives no reason. Elsewhere it works, too, but asks in vain whether each peer can read.
 std::unique_ptr<SingleCopy> with_single_copy(std::unique_ptr<Transport> inner, int rank, int ranks,
                                              std::uint64_t longest_at_once = std::uint64_t{256} << 10);
 

@@ -147,7 +147,6 @@ Engine::Options Process::engine_options(AlgorithmName algorithm_name, FindPartAl
     if (settings_.decouples()) options.find_part_alone = find_part_alone;
     options.hosts.assign(static_cast<std::size_t>(place().size), place().host);
     options.driven_in_background = settings_.progress == ProgressMode::thread;
-    options.trace = true;
     return options;
 }
 

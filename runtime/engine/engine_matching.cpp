@@ -335,8 +335,7 @@ void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size, E
 
 void Engine::accept(Transfer& transfer, const Incoming& message) {
     if (!fits(transfer, message.header.call, caller_of(message.header), message.size)) return discard(message);
-    if (options_.trace && transfer.operation && message.size && !transfer.operation->first_data_)
-        transfer.operation->first_data_ = machine_.now();
+    if (transfer.operation && message.size && !transfer.operation->first_data_) transfer.operation->first_data_ = machine_.now();
     if (message.offered) return fetch(transfer, message.offer, message.size);
     move_bytes(transfer.buffer, message.payload);
     transfer.received = message.size;
@@ -353,8 +352,7 @@ void Engine::match(Transfer& transfer, EarlyMessage& early) {
         throw;
     }
     if (!is_wanted) return let_go(early);
-    if (options_.trace && transfer.operation && early.size && !transfer.operation->first_data_)
-        transfer.operation->first_data_ = machine_.now();
+    if (transfer.operation && early.size && !transfer.operation->first_data_) transfer.operation->first_data_ = machine_.now();
     switch (early.stage) {
         case EarlyMessage::Stage::held: {
             move_bytes(transfer.buffer, {early.buffer.data, early.size});

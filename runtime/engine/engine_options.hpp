@@ -28,7 +28,6 @@ struct EngineOptions {
     std::vector<std::string> hosts;
     std::string job;                 ///< The name of the job, for the log.
     const char* end = "finalize()";  ///< What the program calls at its end, for error messages.
-    bool trace = false;              ///< Record when the first message was taken (reads the clock).
 };
 
 }  // namespace rollcall::runtime

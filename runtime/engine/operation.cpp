@@ -97,7 +97,7 @@ Landed Operation::take_landed(int from) {
         return {};
     }
     engine_->forget(*early);
-    if (engine_->options_.trace && early->size && !first_data_) first_data_ = now();
+    if (early->size && !first_data_) first_data_ = now();
     return {*early, early->key.tag - ranks_.first_step};
 }
 

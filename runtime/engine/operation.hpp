@@ -249,7 +249,7 @@ class alignas(64) Operation final : public Waitable {
     Engine& engine() noexcept { return *engine_; }
     /// "broadcast(root=0, 8 bytes) #12 on world"
     std::string describe() const;
-    /// When this rank first took data of another rank, or 0. That of messages needs EngineOptions::trace; that in node memory, record().
+    /// When this rank first took data of another rank, or 0. Data in node memory counts only after record().
     Nanoseconds first_data() const noexcept { return first_data_; }
 
     /// The first bytes of the object, which every message looks at.

@@ -35,7 +35,6 @@ Simulation::Rank::Rank(transport::SimulatedNetwork& network, FrameArena& arena, 
     engine_options.landing_bytes = options.landing_bytes;
     engine_options.landing_longest = options.landing_longest;
     engine_options.eager_bytes = options.eager_bytes;
-    engine_options.trace = true;
     engine_options.algorithm_name = options.algorithm_name;
     engine_options.find_part_alone = options.find_part_alone;
     engine.emplace(network.at(rank), network.machine(rank), arena, std::move(engine_options));

@@ -75,7 +75,7 @@ class alignas(64) Engine final : public transport::Sink {
         waitable.begin(*this);
         ++begun_;  // It is not counted if it could not begin.
     }
-    void end_unbegun(Waitable& waitable) noexcept;   ///< Call it where what begin() throws is caught: it ends with that as its error.
+    void end_unbegun(Waitable& waitable) noexcept;  ///< Call it where what begin() throws is caught: it ends with that as its error.
     void break_communicator(CommunicatorState& communicator, std::uint64_t from, const Error& error, bool tell);
     void begin_or_end(Waitable& waitable) noexcept;  ///< As begin(), for another thread, which cannot catch what begin() throws.
     /// What callers wait for, or will wait for: requests, iterations of plans, and blocking calls.
@@ -247,8 +247,7 @@ class alignas(64) Engine final : public transport::Sink {
     void begin_alone(Deputy& deputy);
     /// Whether a deputy does, or has done, what this caller wants to do. If so, the caller is attached to it.
     bool meet_deputy(Operation& caller);
-    /// Hands the caller's data over to a deputy, so that the caller can leave. Returns whether it did.
-    bool hand_over(Operation& caller);
+    bool hand_over(Operation& caller);  ///< Hands its data over to a deputy, so that the caller can leave. Returns whether it did.
     bool publishes_at_once(const Operation& caller) const;
     /// Whether a copy takes less time than the caller would wait if it stayed. If it stays, learn_wait() notes how long it has waited.
     bool pays_to_leave(Operation& caller, const PartAlone& part);
@@ -354,11 +353,12 @@ class alignas(64) Engine final : public transport::Sink {
     std::uint64_t begun_ = 0, finished_ = 0;  ///< Waitables that were begun, and that have ended.
     Nanoseconds due_ = kNever;
     bool closing_ = false, finalizing_ = false;
-    bool has_signs_ = false;     ///< Whether signs_of_life_ is set.
-    bool awaits_peers_ = false;  ///< Something has waited for peers since the last look.
-    bool has_early_calls_ = false, gives_way_ = false, announces_ = false, owes_nudges_ = false, callers_lack_data_ = false,
-         agrees_ = false;
-    bool sleeps_ = false;  ///< The value that set_sleeping() gave.
+    bool has_signs_ = false;                                    ///< Whether signs_of_life_ is set.
+    bool awaits_peers_ = false;                                 ///< Something has waited for peers since the last look.
+    bool has_early_calls_ = false, callers_lack_data_ = false;  ///< There is work for begin_before_callers() or copy_for_callers().
+    bool gives_way_ = false, owes_nudges_ = false;              ///< See gives_way() and nudge_again().
+    bool announces_ = false, agrees_ = false;                   ///< There is something in announcements_ or agreements_.
+    bool sleeps_ = false;                                       ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
     MatchTable<Transfer> posted_;

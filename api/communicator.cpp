@@ -99,7 +99,7 @@ void Communicator::Implementation::end(Operation& operation, bool in_time, Timeo
     runtime::Lane& lane = process->lane();
     if (!in_time) lane.abandon(operation, [&] { return unfinished_error(*process, operation.describe(), timeout); });
     if (!operation.error()) return;
-    lane.let_words_leave();
+    lane.flush_failure_notices();
     throw Error(*operation.error());
 }
 

@@ -18,7 +18,7 @@ namespace rollcall {
 Received collect(std::unique_ptr<Request::Implementation> done) {
     const Error* error = done->waitable().error();
     if (!error) return {done->received()};
-    if (done->operation) done->lane().let_words_leave();
+    if (done->operation) done->lane().flush_failure_notices();
     if (done->operation) throw Error(*error);  // it names the operation already
     throw_named(*error, done->describe());
 }
@@ -149,7 +149,7 @@ bool Request::cancel() {
     implementation_->lane().abandon(waitable, [this] { return Error(ErrorCode::state, implementation_->describe() + " was cancelled"); });
     // The request may have ended just before, or have failed for another reason.
     if (!waitable.error() || waitable.error()->code() != ErrorCode::state) return false;
-    if (implementation_->operation) implementation_->lane().let_words_leave();
+    if (implementation_->operation) implementation_->lane().flush_failure_notices();
     implementation_.reset();
     return true;
 }

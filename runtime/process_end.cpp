@@ -101,7 +101,7 @@ Process::EndFailures Process::end_transfers() {
 }
 
 void Process::meet_all_and_close() {
-    lane_->let_words_leave();  // that calls do not match, for example
+    lane_->flush_failure_notices();  // that calls do not match, for example
     deliver_what_is_left();
     bootstrap_->barrier([&] { lane_->progress(); }, settings_.timeout ? Timeout(settings_.timeout) : kForever);
     // Offers that no rank will fetch any more may still be on their way. A rank closes its connections only after all ranks know that
@@ -131,7 +131,7 @@ void Process::leave_because_of(const Error& failure) {
 }
 
 void Process::meet_those_left() {
-    lane_->let_words_leave();
+    lane_->flush_failure_notices();
     deliver_what_is_left();
     AgreementCall all(world_, place().rank, kAllAtTheEnd, {});
     const Timeout limit = settings_.timeout ? Timeout(settings_.timeout) : kForever;

@@ -12,7 +12,7 @@ namespace {
 constexpr int kFirstRound = 16;
 constexpr int kAll = std::numeric_limits<int>::max();
 // Long enough to hear of others over a connection that is being made. 10,000 ranks are told in 36 ms, within which a caller that gives up
-// waits for it (Lane::let_words_leave()).
+// waits for it (Lane::flush_failure_notices()).
 constexpr Nanoseconds kPause = 4 * kMillisecond;
 
 }  // namespace

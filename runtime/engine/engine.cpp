@@ -258,7 +258,7 @@ void Engine::send_control(int peer, MessageKind kind, const CollectiveHeader& it
     CollectiveHeader header = its_header;
     header.base.kind = kind;
     header.base.source = options_.rank;
-    auto kept = text.empty() ? nullptr : std::make_unique<TextSend>(text, words_under_way_);
+    auto kept = text.empty() ? nullptr : std::make_unique<TextSend>(text, notices_under_way_);
     const ConstBytes payload = kept ? ConstBytes{kept->text.data(), kept->text.size()} : ConstBytes{};
     transport::Completion& completion = kept ? static_cast<transport::Completion&>(*kept) : ignored;
     header.base.credit = peers_.take_owed(peer);

@@ -139,7 +139,7 @@ class alignas(64) Engine final : public transport::Sink {
     Agreements& agreements() noexcept { return agreements_; }
     int rank() const noexcept { return options_.rank; }
     /// Whether messages about failures are still on their way out of this process.
-    bool has_words_under_way() const noexcept { return words_under_way_ > 0 || (announces_ && announcements_.any_round()); }
+    bool has_failure_notices_under_way() const noexcept { return notices_under_way_ > 0 || (announces_ && announcements_.any_round()); }
     std::uint64_t finished() const noexcept { return finished_; }          ///< Grows by one whenever a Waitable is done.
     std::uint64_t look_changes() const noexcept { return look_changes_; }  ///< Grows when size_of_next() may do something else now.
     std::uint64_t early_messages() const noexcept { return early_.size(); }
@@ -375,7 +375,7 @@ class alignas(64) Engine final : public transport::Sink {
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     bool lands_waiting_ = false;                                      ///< land_waiting() is running.
-    std::uint64_t words_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
+    std::uint64_t notices_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
     SignsOfLife* signs_of_life_ = nullptr;
     Nanoseconds asked_around_ = 0, next_look_ = 0;  ///< When tick() last looked at operations, and when it looks for signs of life again.
     MatchTable<Peek> peeks_;                        ///< Peeks that have not seen a message yet.

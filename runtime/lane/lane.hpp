@@ -107,7 +107,7 @@ class Lane {
         }
     }
     /// After a failure: waits a short time until the messages about it have left, because the program may end now.
-    void let_words_leave();
+    void flush_failure_notices();
     /// Moves everything that can move, once; for programs that drive progress themselves. Returns whether anything happened.
     bool progress();
     /// A descriptor for one event loop. After prepare_to_sleep() has returned true, it becomes readable when progress() has something to

@@ -11,7 +11,7 @@ namespace rollcall::runtime {
 namespace {
 
 // A connection that is being made takes a round trip, and the peer must attend to it.
-constexpr Nanoseconds kWordsLeaveWithin = 50 * kMillisecond;
+constexpr Nanoseconds kFlushWithin = 50 * kMillisecond;
 
 }  // namespace
 
@@ -21,13 +21,13 @@ void Lane::end_without_memory() noexcept {
     std::abort();
 }
 
-void Lane::let_words_leave() {
-    const Nanoseconds until = monotonic_now() + kWordsLeaveWithin;
+void Lane::flush_failure_notices() {
+    const Nanoseconds until = monotonic_now() + kFlushWithin;
     for (bool over = false; !over; sched_yield())
         as_owner([&](Engine& engine) {
             for (;;) {
                 const Nanoseconds now = monotonic_now();
-                over = !engine.has_words_under_way() || now >= until;
+                over = !engine.has_failure_notices_under_way() || now >= until;
                 if (over || wanted_.load(std::memory_order_relaxed)) return;
                 tick_if_due(now);
                 const unsigned happened = poll() + drain();

@@ -76,13 +76,13 @@ TEST(LaneWords, HaveFiftyMillisecondsToLeave) {
         probe.sequence = 1;
         engine.on_message(std::as_bytes(std::span(&probe, 1)), {});
     });
-    ASSERT_TRUE(test.engine.has_words_under_way());
+    ASSERT_TRUE(test.engine.has_failure_notices_under_way());
     const Nanoseconds begin = monotonic_now();
-    test.lane.let_words_leave();
+    test.lane.flush_failure_notices();
     EXPECT_GE(monotonic_now() - begin, 50'000'000);
-    EXPECT_TRUE(test.engine.has_words_under_way());
+    EXPECT_TRUE(test.engine.has_failure_notices_under_way());
     test.network.held->complete(transport::Outcome::ok);
-    EXPECT_FALSE(test.engine.has_words_under_way());
+    EXPECT_FALSE(test.engine.has_failure_notices_under_way());
 }
 
 IdlePolicy yielding() {

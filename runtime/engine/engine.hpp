@@ -271,7 +271,7 @@ class alignas(64) Engine final : public transport::Sink {
     /// The transport lost the peer. The bootstrap may know the reason better, and has a short time to report it.
     void suspect(int peer, std::string what);
     /// Declares the peer gone; every loss of a peer ends here. Fails what depends on it, now and later, and breaks its communicators.
-    void bury(int peer, const std::string& what);
+    void declare_gone(int peer, const std::string& what);
     bool may_still_send(int peer, Nanoseconds now);  ///< Whether what a dead peer has sent is still on its way, as far as is known.
     void end_job();
     /// Fails receives and peeks: from this peer (-1: from all), of this communicator (0: of all).

@@ -103,7 +103,7 @@ void Engine::tick(Nanoseconds now) noexcept {
         if (peers_.is_heard_out(peer) && (hears_earlier || may_still_send(peer, now)))
             hears_earlier = true;
         else
-            bury(peer, std::string(peers_.find(peer)->what));
+            declare_gone(peer, std::string(peers_.find(peer)->what));
     }
     if (ending_ && !peers_.any_heard_out()) end_job();
     want_tick(peers_.next_suspicion_over(kSuspicionGrace));
@@ -148,7 +148,7 @@ void Engine::suspect(int peer, std::string what) {
 
 void Engine::on_peer_unreachable(int peer, std::string_view why) noexcept {
     if (peers_.is_heard_out(peer)) {
-        // All that it has sent has come. This is a callback of progress(), so it is buried in the next tick.
+        // All that it has sent has come. This is a callback of progress(), so it is declared gone in the next tick.
         peers_.hear_until(peer, 0);
         return want_tick(0);
     }
@@ -171,7 +171,7 @@ void Engine::on_death(int rank, const std::string& how) {
     // have died because of one that is heard out, and errors name the first.
     // Where the whole job ends, later deaths do not put that off.
     const bool may_come = peers_[rank].over_tcp && !peers_.find(rank) && !ending_;
-    if (!may_come && !peers_.any_heard_out()) return bury(rank, how);
+    if (!may_come && !peers_.any_heard_out()) return declare_gone(rank, how);
     const Nanoseconds now = machine_.now();
     peers_.hear_out(rank, how, now, may_come ? now + kHearsFor : 0);
     want_tick(peers_.next_suspicion_over(kSuspicionGrace));
@@ -196,9 +196,9 @@ bool Engine::may_still_send(int peer, Nanoseconds now) {
     return true;
 }
 
-void Engine::bury(int peer, const std::string& what) {
+void Engine::declare_gone(int peer, const std::string& what) {
     if (mail_) take_mail();  // what the peer wrote before it was lost
-    const auto undecided = peers_.bury(peer, what);
+    const auto undecided = peers_.declare_gone(peer, what);
     if (!undecided) return;
     ++look_changes_;
     const Error error = dead(peer);
@@ -264,7 +264,7 @@ void Engine::end_job() {
     communicators_.for_each([&](CommunicatorState& communicator) { break_communicator(communicator, 0, *ended_, false); });
     // Also this rank: what it has sent to itself may be stuck in its own queue (on_deaf()).
     for (int peer = 0; peer < options_.size; ++peer) {
-        if (const auto undecided = peers_.bury(peer, {}))
+        if (const auto undecided = peers_.declare_gone(peer, {}))
             for (Transfer* transfer : *undecided) finish_failed(*transfer, *ended_);
         fail_backlog(peer, *ended_);
         transport_.disconnect(peer);

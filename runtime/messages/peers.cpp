@@ -71,7 +71,7 @@ void Peers::hear_out(int peer, std::string what, Nanoseconds now, Nanoseconds un
 
 void Peers::stop_waiting(int peer, Transfer& transfer) { std::erase(troubles_.at(peer).undecided, &transfer); }
 
-std::optional<std::vector<Transfer*>> Peers::bury(int peer, std::string what) {
+std::optional<std::vector<Transfer*>> Peers::declare_gone(int peer, std::string what) {
     Trouble& trouble = troubles_[peer];
     if (trouble.standing == Standing::gone) return std::nullopt;
     if (trouble.standing == Standing::dead) --dead_;

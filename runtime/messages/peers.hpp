@@ -100,7 +100,7 @@ class Peers {
     void stop_waiting(int peer, Transfer& transfer);
     /// The peer becomes gone; `what` is the reason. Returns the transfers that waited for the reason, or nothing if the peer was gone
     /// already.
-    std::optional<std::vector<Transfer*>> bury(int peer, std::string what);
+    std::optional<std::vector<Transfer*>> declare_gone(int peer, std::string what);
 
     /// The other ranks have agreed to go on without the peer, which is lost. (This rank may not know it yet.) The job can end in good order
     /// nevertheless, and later failures are not put down to it.

@@ -32,8 +32,8 @@ TEST(Peers, FromConnectedToSuspectedToGone) {
     EXPECT_TRUE(peers.suspected_for(kGrace, 1000 + kGrace - 1).empty());
     EXPECT_EQ(peers.suspected_for(kGrace, 1000 + kGrace), std::vector<int>{2});
 
-    ASSERT_TRUE(peers.bury(2, "was killed by signal 9"));
-    EXPECT_FALSE(peers.bury(2, "again")) << "once";
+    ASSERT_TRUE(peers.declare_gone(2, "was killed by signal 9"));
+    EXPECT_FALSE(peers.declare_gone(2, "again")) << "once";
     EXPECT_FALSE(peers.suspect(2, "no way back", 3000));
     peers.explain(2, "nor a better reason");
     EXPECT_TRUE(peers.is_gone(2));
@@ -54,8 +54,8 @@ TEST(Peers, ASuspicionGetsABetterReason) {
 TEST(Peers, TheFirstCauseIsTheFirstThatWasGone) {
     Peers peers(5, 4096, true);
     peers.suspect(3, "could no longer be reached", 0);
-    peers.bury(1, "exited with code 3");
-    peers.bury(3, "could no longer be reached");
+    peers.declare_gone(1, "exited with code 3");
+    peers.declare_gone(3, "could no longer be reached");
     EXPECT_EQ(peers.first_gone(), 1);
     EXPECT_EQ(peers.any_trouble(), 1);
     std::vector<int> gone;
@@ -66,8 +66,8 @@ TEST(Peers, TheFirstCauseIsTheFirstThatWasGone) {
 
 TEST(Peers, TheEndOfTheJobIsNoPeersFault) {
     Peers peers(3, 4096, true);
-    peers.bury(0, "");
-    peers.bury(1, "exited with code 3");
+    peers.declare_gone(0, "");
+    peers.declare_gone(1, "exited with code 3");
     EXPECT_EQ(peers.first_gone(), 1);
 }
 
@@ -77,7 +77,7 @@ TEST(Peers, TheNextSuspicionIsTheEarliest) {
     peers.suspect(2, "b", 100);
     peers.suspect(3, "c", 200);
     EXPECT_EQ(peers.next_suspicion_over(kGrace), 100 + kGrace);
-    peers.bury(2, "b");
+    peers.declare_gone(2, "b");
     EXPECT_EQ(peers.next_suspicion_over(kGrace), 200 + kGrace);
     EXPECT_EQ(peers.suspected_for(kGrace, 350), std::vector<int>{3});
 }
@@ -97,10 +97,10 @@ TEST(Peers, ADeadPeerIsGoneAfterThoseThatDiedBefore) {
     EXPECT_EQ(peers.suspected_for(kGrace, 1020), std::vector<int>{});
     EXPECT_EQ(peers.next_suspicion_over(kGrace), 1050);
     EXPECT_EQ(peers.suspected_for(kGrace, 1050), (std::vector<int>{1, 2}));
-    peers.bury(1, "exited with code 3");
+    peers.declare_gone(1, "exited with code 3");
     EXPECT_EQ(peers.suspected_for(kGrace, 1010), std::vector<int>{2});
     EXPECT_TRUE(peers.any_heard_out());
-    peers.bury(2, "was killed by signal 9");
+    peers.declare_gone(2, "was killed by signal 9");
     EXPECT_FALSE(peers.any_heard_out());
 }
 
@@ -111,7 +111,7 @@ TEST(Peers, TransfersWaitForTheReasonUntilTheyAreGivenUp) {
     for (Transfer* transfer : {&first, &second, &third}) peers.wait_for_reason(1, *transfer);
     peers.stop_waiting(1, second);
     peers.stop_waiting(1, second);
-    const auto undecided = peers.bury(1, "was killed by signal 9");
+    const auto undecided = peers.declare_gone(1, "was killed by signal 9");
     ASSERT_TRUE(undecided);
     EXPECT_EQ(*undecided, (std::vector<Transfer*>{&first, &third}));
 }

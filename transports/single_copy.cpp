@@ -14,7 +14,7 @@
 #include "foundation/copy.hpp"
 #include "foundation/kernel.hpp"
 #include "transports/process_memory.hpp"
-#include "transports/single_copy_words.hpp"
+#include "transports/single_copy_protocol.hpp"
 
 namespace rollcall::transport {
 namespace {
@@ -55,7 +55,7 @@ class Implementation final : public SingleCopy, private Sink {
 
     Started send(int peer, std::span<const std::byte> header, ConstBytes payload, Path path, Completion& completion) override {
         if (path == Path::large || must_be_asked_[static_cast<std::size_t>(peer)]) [[unlikely]]
-            return send_with_words(peer, header, payload, path, completion);
+            return send_with_control(peer, header, payload, path, completion);
         return inner_->send(peer, header, payload, path, completion);
     }
 
@@ -94,7 +94,7 @@ class Implementation final : public SingleCopy, private Sink {
         for (Record& record : records_)
             if (record.completion == &completion) {
                 record.completion = nullptr;
-                record.standing.stamp.store(0, std::memory_order_relaxed);
+                record.state.stamp.store(0, std::memory_order_relaxed);
                 // The fence comes before the program writes into its buffer. The reader checks the stamp after it has read the buffer.
                 std::atomic_thread_fence(std::memory_order_seq_cst);
                 return true;
@@ -105,9 +105,9 @@ class Implementation final : public SingleCopy, private Sink {
     bool move_payload(int peer, Completion& completion, Bytes copy, Completion& heir) override {
         for (Record& record : records_)
             if (record.completion == &completion) {
-                copy_bytes(copy.data, reinterpret_cast<const void*>(record.standing.address.load(std::memory_order_relaxed)), copy.size);
+                copy_bytes(copy.data, reinterpret_cast<const void*>(record.state.address.load(std::memory_order_relaxed)), copy.size);
                 record.completion = &heir;
-                record.standing.address.store(address_of(copy.data), std::memory_order_release);
+                record.state.address.store(address_of(copy.data), std::memory_order_release);
                 // As in release(): a reader that has read the old buffer sees the new address afterwards, and reads again there.
                 std::atomic_thread_fence(std::memory_order_seq_cst);
                 return true;
@@ -185,7 +185,7 @@ class Implementation final : public SingleCopy, private Sink {
         std::uint64_t number = 0;
         int peer = -1;
         Completion* completion = nullptr;  ///< Null: no caller waits for it any more.
-        Standing standing;
+        OfferState state;
         std::uint64_t stamp = 0;
         bool announced = true;  ///< The inner transport no longer reads `announcement`.
         bool answered = true;   ///< The receiver no longer needs the bytes.
@@ -195,10 +195,10 @@ class Implementation final : public SingleCopy, private Sink {
     // --- sending -----------------------------------------------------------------------------------------------------------
 
     // Separate from send(), so that for short messages send() stays a jump into the inner transport.
-    [[gnu::noinline]] Started send_with_words(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
-                                              Completion& completion) {
+    [[gnu::noinline]] Started send_with_control(int peer, std::span<const std::byte> header, ConstBytes payload, Path path,
+                                                Completion& completion) {
         if (must_be_asked_[static_cast<std::size_t>(peer)]) {
-            say(peer, {.word = Word::ask, .source = rank_});
+            say(peer, {.kind = ControlKind::ask, .source = rank_});
             must_be_asked_[static_cast<std::size_t>(peer)] = false;
         }
         if (path == Path::large && peers_[static_cast<std::size_t>(peer)].reads && payload.data)
@@ -206,9 +206,9 @@ class Implementation final : public SingleCopy, private Sink {
         return inner_->send(peer, header, payload, path, completion);
     }
 
-    void say(int peer, const Heading& heading) {
+    void say(int peer, const ControlHeader& control) {
         // A failure is reported as the loss of the peer.
-        inner_->send(peer, bytes_of(heading), {}, Path::eager, ignored_);
+        inner_->send(peer, bytes_of(control), {}, Path::eager, ignored_);
     }
 
     Started announce(int peer, std::span<const std::byte> header, ConstBytes payload, Completion& completion) {
@@ -216,17 +216,17 @@ class Implementation final : public SingleCopy, private Sink {
         record.peer = peer;
         record.completion = &completion;
         record.stamp = ++stamps_;
-        record.standing.address.store(address_of(payload.data), std::memory_order_relaxed);
-        record.standing.stamp.store(record.stamp, std::memory_order_release);
+        record.state.address.store(address_of(payload.data), std::memory_order_relaxed);
+        record.state.stamp.store(record.stamp, std::memory_order_release);
         record.announced = record.answered = false;
-        const Announcement where{address_of(payload.data), payload.size, address_of(&record.standing)};
+        const Announcement where{address_of(payload.data), payload.size, address_of(&record.state)};
         std::memcpy(record.announcement.data(), &where, sizeof where);
         std::memcpy(record.announcement.data() + sizeof where, header.data(), header.size());
-        const Heading heading{.word = Word::offer, .source = rank_, .record = record.number, .stamp = record.stamp};
+        const ControlHeader control{.kind = ControlKind::offer, .source = rank_, .record = record.number, .stamp = record.stamp};
         const ConstBytes announcement{record.announcement.data(), sizeof where + header.size()};
         Started started = Started::failed;
         try {
-            started = inner_->send(peer, bytes_of(heading), announcement, Path::eager, record);
+            started = inner_->send(peer, bytes_of(control), announcement, Path::eager, record);
         } catch (...) {
             take_back(record);
             throw;
@@ -265,7 +265,7 @@ class Implementation final : public SingleCopy, private Sink {
     }
 
     void fail(Record& record) {
-        record.standing.stamp.store(0, std::memory_order_relaxed);
+        record.state.stamp.store(0, std::memory_order_relaxed);
         Completion* const completion = std::exchange(record.completion, nullptr);
         record.answered = true;
         give_back(record);
@@ -299,11 +299,11 @@ class Implementation final : public SingleCopy, private Sink {
         if (read) fetch.read += size;
         if (read && fetch.read < fetch.into.size) return std::nullopt;
         std::atomic_thread_fence(std::memory_order_seq_cst);  // Reads the stamp after the bytes.
-        const auto standing = read_standing(process, from.where.standing_address);
-        if (!standing) return outcome_of_failed_look();
-        if (standing->stamp != from.stamp) return Outcome::withdrawn;
-        if (standing->address != fetch.address) {
-            fetch.address = standing->address;  // the sender has moved the bytes: what was read may be wrong
+        const auto state = read_offer_state(process, from.where.state_address);
+        if (!state) return outcome_of_failed_look();
+        if (state->stamp != from.stamp) return Outcome::withdrawn;
+        if (state->address != fetch.address) {
+            fetch.address = state->address;  // the sender has moved the bytes: what was read may be wrong
             fetch.read = 0;
             return std::nullopt;
         }
@@ -318,7 +318,7 @@ class Implementation final : public SingleCopy, private Sink {
 
     void answer(const Offered& offered) {
         if (!peers_[static_cast<std::size_t>(offered.source)].gone)
-            say(offered.source, {.word = Word::taken, .source = rank_, .record = offered.record, .stamp = offered.stamp});
+            say(offered.source, {.kind = ControlKind::taken, .source = rank_, .record = offered.record, .stamp = offered.stamp});
     }
 
     void let_go(Offered* offered) { unused_.push_back(offered); }
@@ -328,39 +328,39 @@ class Implementation final : public SingleCopy, private Sink {
     void on_message(std::span<const std::byte> header, ConstBytes payload) noexcept override {
         if (header[0] != kSingleCopyMark) [[likely]]
             return sink_->on_message(header, payload);
-        take_words(header, payload);
+        take_control(header, payload);
     }
 
-    [[gnu::noinline]] void take_words(std::span<const std::byte> header, ConstBytes payload) noexcept {
-        Heading heading;
-        std::memcpy(&heading, header.data(), sizeof heading);
-        Peer& peer = peers_[static_cast<std::size_t>(heading.source)];
-        switch (heading.word) {
-            case Word::offer: {
+    [[gnu::noinline]] void take_control(std::span<const std::byte> header, ConstBytes payload) noexcept {
+        ControlHeader control;
+        std::memcpy(&control, header.data(), sizeof control);
+        Peer& peer = peers_[static_cast<std::size_t>(control.source)];
+        switch (control.kind) {
+            case ControlKind::offer: {
                 if (unused_.empty()) unused_.push_back(&offered_.emplace_back());
                 Offered* const offered = unused_.back();
                 unused_.pop_back();
-                *offered = {heading.source, heading.record, heading.stamp, {}};
+                *offered = {control.source, control.record, control.stamp, {}};
                 std::memcpy(&offered->where, payload.data, sizeof offered->where);
                 const auto* const its_header = static_cast<const std::byte*>(payload.data) + sizeof offered->where;
                 return sink_->on_offer({its_header, payload.size - sizeof offered->where},
                                        {.handle = offered, .size = offered->where.size, .form = kForm});
             }
-            case Word::taken: {
-                if (heading.record >= records_.size()) return;
-                Record& record = records_[heading.record];
-                if (record.stamp != heading.stamp || record.answered) return;
+            case ControlKind::taken: {
+                if (control.record >= records_.size()) return;
+                Record& record = records_[control.record];
+                if (record.stamp != control.stamp || record.answered) return;
                 record.answered = true;
                 Completion* const completion = std::exchange(record.completion, nullptr);
-                record.standing.stamp.store(0, std::memory_order_relaxed);
+                record.state.stamp.store(0, std::memory_order_relaxed);
                 give_back(record);
                 if (completion) completion->complete(Outcome::ok);
                 return;
             }
-            case Word::ask:
-                if (can_read(peer.handle)) say(heading.source, {.word = Word::can, .source = rank_});
+            case ControlKind::ask:
+                if (can_read(peer.handle)) say(control.source, {.kind = ControlKind::can, .source = rank_});
                 return;
-            case Word::can: peer.reads = !peer.gone; return;
+            case ControlKind::can: peer.reads = !peer.gone; return;
         }
     }
 

@@ -56,18 +56,18 @@ Home::Home(std::uint64_t board_bytes) {
     const int error = errno;
     listening_.reset(bell[0]);
     bell_.reset(bell[1]);
-    door_ = {.domain = domain(), .board_bytes = board_bytes, .process = ::getpid(), .memory = file_.get(), .bell = bell_.get()};
+    node_handle_ = {.domain = domain(), .board_bytes = board_bytes, .process = ::getpid(), .memory = file_.get(), .bell = bell_.get()};
     if (memory_) return;
     throw Error(ErrorCode::transport, fmt::format("the memory of the arrivals board ({} bytes) and its pipe cannot be made: {}; raise the "
                                                   "limits of memory and open files (ulimit -v, ulimit -n)",
                                                   board_bytes, error_text(error)));
 }
 
-Home::~Home() { ::munmap(memory_, length_of(door_.board_bytes)); }
+Home::~Home() { ::munmap(memory_, length_of(node_handle_.board_bytes)); }
 
-std::span<std::byte> Home::board() const { return {memory_ + kBoardAt, door_.board_bytes}; }
+std::span<std::byte> Home::board() const { return {memory_ + kBoardAt, node_handle_.board_bytes}; }
 
-std::span<Slot> Home::slots() const { return {slots_in(memory_, door_.board_bytes), kSlots}; }
+std::span<Slot> Home::slots() const { return {slots_in(memory_, node_handle_.board_bytes), kSlots}; }
 
 void Home::fall_asleep() noexcept {
     sleeps(memory_).store(1, std::memory_order_seq_cst);
@@ -85,16 +85,16 @@ Neighbour::~Neighbour() {
     if (memory_) ::munmap(memory_, length_);
 }
 
-bool Neighbour::open(const Door& door) noexcept {
-    const Descriptor file(::open(path_of(door.process, door.memory).c_str(), O_RDWR | O_CLOEXEC));
+bool Neighbour::open(const NodeHandle& node_handle) noexcept {
+    const Descriptor file(::open(path_of(node_handle.process, node_handle.memory).c_str(), O_RDWR | O_CLOEXEC));
     if (!file) return false;
     struct stat status {};
-    length_ = length_of(door.board_bytes);
-    board_bytes_ = door.board_bytes;
+    length_ = length_of(node_handle.board_bytes);
+    board_bytes_ = node_handle.board_bytes;
     // The process may be gone, and another one may have its number. The length of the file is checked for that reason.
     if (::fstat(file.get(), &status) == 0 && static_cast<std::uint64_t>(status.st_size) == length_) memory_ = map(file.get(), length_);
     // Opened for reading as well. Otherwise ringing at a process that is gone would raise SIGPIPE.
-    if (memory_) bell_.reset(::open(path_of(door.process, door.bell).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    if (memory_) bell_.reset(::open(path_of(node_handle.process, node_handle.bell).c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
     return static_cast<bool>(bell_);
 }
 

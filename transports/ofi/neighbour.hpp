@@ -23,7 +23,7 @@ std::uint64_t domain();
 bool may_be_apart();
 
 /// What other processes need in order to reach this one.
-struct Door {
+struct NodeHandle {
     std::uint64_t domain = 0;  ///< Equal for processes that can reach each other; 0: no process can reach this one.
     std::uint64_t board_bytes = 0;
     std::int32_t process = 0;
@@ -31,7 +31,7 @@ struct Door {
     std::int32_t bell = -1;
     std::int32_t unused = 0;
 };
-static_assert(sizeof(Door) == 32, "it travels: without padding");
+static_assert(sizeof(NodeHandle) == 32, "it travels: without padding");
 
 /// Room for a packet in the shared memory of its sender. The receiver is told of it by a short message, and reads it where it is. This
 /// takes one copy and one system call less than to send the packet through libfabric.
@@ -55,7 +55,7 @@ class Home {
     Home(const Home&) = delete;
     Home& operator=(const Home&) = delete;
 
-    const Door& door() const { return door_; }
+    const NodeHandle& node_handle() const { return node_handle_; }
     std::span<std::byte> board() const;
     std::span<Slot> slots() const;
     /// Becomes readable when a process has rung.
@@ -65,7 +65,7 @@ class Home {
     void wake_up() noexcept;
 
   private:
-    Door door_;
+    NodeHandle node_handle_;
     Descriptor file_, listening_, bell_;
     std::byte* memory_ = nullptr;
 };
@@ -79,7 +79,7 @@ class Neighbour {
     Neighbour& operator=(const Neighbour&) = delete;
 
     /// Returns false if the process cannot be reached, for example because it is gone.
-    bool open(const Door& door) noexcept;
+    bool open(const NodeHandle& node_handle) noexcept;
     std::byte* board() const noexcept;
     /// Returns the slot with this number, or null if there is none.
     Slot* slot(std::uint64_t number) const noexcept;

@@ -35,17 +35,17 @@ OfiTransport::~OfiTransport() {
 }
 
 std::vector<std::byte> OfiTransport::address() const {
-    return address_of(home_.door(), shared_memory_.get(), network_.get(), board_is_open_ ? &board_ : nullptr);
+    return address_of(home_.node_handle(), shared_memory_.get(), network_.get(), board_is_open_ ? &board_ : nullptr);
 }
 
 void OfiTransport::connect(const std::vector<std::span<const std::byte>>& addresses, std::shared_ptr<const void> storage) {
     for (std::size_t peer = 0; peer < addresses.size() && peer < peers_.size(); ++peer) peers_[peer].address = addresses[peer];
     addresses_ = std::move(storage);
-    const Door home = home_.door();
+    const NodeHandle home = home_.node_handle();
     if (shared_memory_ && std::ranges::all_of(peers_, [&](const Peer& peer) { return peer.shares_memory(home); })) leave_network();
     if (network_ && network_->descriptor() >= 0) sleep_.watch(network_->descriptor());
     if (!shared_memory_) return;
-    meet_neighbours(peers_, home_.door(), *shared_memory_, options_.rank);
+    meet_neighbours(peers_, home_.node_handle(), *shared_memory_, options_.rank);
     for (std::size_t peer = 0; peer < peers_.size(); ++peer)
         if (peers_[peer].stream.is_open()) opened_.push_back(static_cast<int>(peer));
 }
@@ -147,7 +147,7 @@ void OfiTransport::put(int peer, std::uint64_t offset, std::span<const std::byte
     Peer* const to = open(peer);
     if (!to || bytes.size() > Endpoint::kLongestPut) return;
     // The ranks of two connected jobs may have boards of different sizes.
-    const std::uint64_t board_bytes = to->door().board_bytes;
+    const std::uint64_t board_bytes = to->node_handle().board_bytes;
     if (to->neighbour) return write_words({to->neighbour->board(), board_bytes}, offset, bytes);
     const bool fits = bytes.size() <= board_bytes && offset <= board_bytes - bytes.size();
     if (to->board && fits && to->stream.write(*to->board, offset, bytes)) return;
@@ -186,7 +186,7 @@ Peer* OfiTransport::open(int rank) {
         return nullptr;
     if (peer.stream.is_open()) [[likely]]
         return &peer;
-    std::string why = peer.reach(home_.door(), shared_memory_.get(), network_.get(), options_.rank, rank);
+    std::string why = peer.reach(home_.node_handle(), shared_memory_.get(), network_.get(), options_.rank, rank);
     if (why.empty()) {
         opened_.push_back(rank);
         return &peer;

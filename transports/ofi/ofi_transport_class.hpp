@@ -53,7 +53,7 @@ class OfiTransport final : public Transport {
     PutWake put_wake(int peer) override { return peer_board(peer) ? PutWake::silent : PutWake::wakes; }
     std::byte* peer_board(int peer) override;
     bool shares_memory() const override { return shared_memory_ != nullptr; }
-    bool shares_memory_with(int peer) const override { return shared_memory_ && peers_[index(peer)].shares_memory(home_.door()); }
+    bool shares_memory_with(int peer) const override { return shared_memory_ && peers_[index(peer)].shares_memory(home_.node_handle()); }
     bool uses_tcp() const override { return network_ && network_->provider().find("tcp") != std::string::npos; }
     bool tells_of_puts() const override { return false; }
     int descriptor() const override { return sleep_.descriptor(); }

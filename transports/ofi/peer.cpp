@@ -10,9 +10,10 @@
 
 namespace rollcall::transport::ofi {
 
-std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memory, const Endpoint* network, const Exposed* board) {
+std::vector<std::byte> address_of(const NodeHandle& node_handle, const Endpoint* shared_memory, const Endpoint* network,
+                                  const Exposed* board) {
     std::vector<std::byte> parts;
-    append(parts, &door, sizeof door);
+    append(parts, &node_handle, sizeof node_handle);
     const auto add = [&](const Endpoint* endpoint) {
         const std::vector<std::byte> bytes = endpoint ? endpoint->address() : std::vector<std::byte>();
         append(parts, bytes.data(), bytes.size());
@@ -25,13 +26,13 @@ std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memor
     return parts;
 }
 
-std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* network, int rank, int its_rank) {
+std::string Peer::reach(const NodeHandle& home, Endpoint* shared_memory, Endpoint* network, int rank, int its_rank) {
     const auto provider = part_of_address(kProviderPart);
     fi_addr_t to = FI_ADDR_UNSPEC;
     const std::string_view its(reinterpret_cast<const char*>(provider.data()), provider.size());
     if (shared_memory && shares_memory(home)) {
         neighbour = std::make_unique<Neighbour>();
-        if (!neighbour->open(door()) || !shared_memory->insert(part_of_address(kSharedMemoryPart), to))
+        if (!neighbour->open(node_handle()) || !shared_memory->insert(part_of_address(kSharedMemoryPart), to))
             return fmt::format("its shared memory cannot be reached ({}; ROLLCALL_OFI_PROVIDER=tcp does without)", error_text(errno));
         stream.open(*shared_memory, to, neighbour.get(), rank, its_rank);
         return "";
@@ -47,7 +48,7 @@ std::string Peer::reach(const Door& home, Endpoint* shared_memory, Endpoint* net
     return "";
 }
 
-void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& shared_memory, int rank) {
+void meet_neighbours(std::vector<Peer>& peers, const NodeHandle& home, Endpoint& shared_memory, int rank) {
     const auto sharers = std::ranges::count_if(peers, [&](const Peer& peer) { return peer.shares_memory(home); });
     for (std::size_t its_rank = 0; its_rank < peers.size(); ++its_rank) {
         Peer& peer = peers[its_rank];

@@ -22,10 +22,11 @@
 namespace rollcall::transport::ofi {
 
 // The parts of an address.
-inline constexpr int kDoorPart = 0, kSharedMemoryPart = 1, kProviderPart = 2, kNetworkPart = 3, kBoardPart = 4;
+inline constexpr int kNodeHandlePart = 0, kSharedMemoryPart = 1, kProviderPart = 2, kNetworkPart = 3, kBoardPart = 4;
 
 /// Returns the address of a process. Either endpoint may be null, and so may `board`: where the board can be written over the network.
-std::vector<std::byte> address_of(const Door& door, const Endpoint* shared_memory, const Endpoint* network, const Exposed* board);
+std::vector<std::byte> address_of(const NodeHandle& node_handle, const Endpoint* shared_memory, const Endpoint* network,
+                                  const Exposed* board);
 
 struct Peer {
     std::span<const std::byte> address;
@@ -38,15 +39,16 @@ struct Peer {
     PacketOrder order;           ///< By Prefix::number.
 
     std::span<const std::byte> part_of_address(int number) const { return part(address, number); }
-    Door door() const {
-        Door door;
-        if (const auto bytes = part_of_address(kDoorPart); bytes.size() == sizeof door) std::memcpy(&door, bytes.data(), sizeof door);
-        return door;
+    NodeHandle node_handle() const {
+        NodeHandle node_handle;
+        if (const auto bytes = part_of_address(kNodeHandlePart); bytes.size() == sizeof node_handle)
+            std::memcpy(&node_handle, bytes.data(), sizeof node_handle);
+        return node_handle;
     }
 
-    /// Finds the way to the peer. `home` is the door of this process; `rank` its rank, and `peer` the rank of the peer. Either endpoint may
-    /// be null. Returns why there is no way, or an empty string.
-    std::string reach(const Door& home, Endpoint* shared_memory, Endpoint* network, int rank, int peer);
+    /// Finds the way to the peer. `home` is the node handle of this process; `rank` its rank, and `peer` the rank of the peer. Either
+    /// endpoint may be null. Returns why there is no way, or an empty string.
+    std::string reach(const NodeHandle& home, Endpoint* shared_memory, Endpoint* network, int rank, int peer);
     /// Handles a packet that the peer, `its_rank`, has lent, and gives it back.
     template <class Handle>
     void read_lent(const Numbers& numbers, int its_rank, Handle handle) {
@@ -58,9 +60,9 @@ struct Peer {
         slot->loan.store(0, std::memory_order_release);
         neighbour->ring();
     }
-    /// Whether the peer and this process, whose door is `home`, reach each other through shared memory.
-    bool shares_memory(const Door& home) const {
-        const Door its = door();
+    /// Whether the peer and this process, whose node handle is `home`, reach each other through shared memory.
+    bool shares_memory(const NodeHandle& home) const {
+        const NodeHandle its = node_handle();
         return its.domain != 0 && its.domain == home.domain && !part_of_address(kSharedMemoryPart).empty();
     }
 
@@ -84,8 +86,8 @@ struct Peer {
     std::uint64_t expected_ = 0;
 };
 
-/// Reaches all peers that share memory with this process, whose door is `home`. Their files in /dev/shm then lose their names: nothing is
-/// left behind when processes are killed, whatever started them.
-void meet_neighbours(std::vector<Peer>& peers, const Door& home, Endpoint& shared_memory, int rank);
+/// Reaches all peers that share memory with this process, whose node handle is `home`. Their files in /dev/shm then lose their names:
+/// nothing is left behind when processes are killed, whatever started them.
+void meet_neighbours(std::vector<Peer>& peers, const NodeHandle& home, Endpoint& shared_memory, int rank);
 
 }  // namespace rollcall::transport::ofi

@@ -122,7 +122,7 @@ void OfiTransport::ask_peers(Endpoint& endpoint, Questions& questions) {
 }
 
 bool OfiTransport::is_reached_by(const Peer& peer, const Endpoint& endpoint) const {
-    return (shared_memory_ && peer.shares_memory(home_.door())) == (&endpoint == shared_memory_.get());
+    return (shared_memory_ && peer.shares_memory(home_.node_handle())) == (&endpoint == shared_memory_.get());
 }
 
 bool OfiTransport::reads_through(const Endpoint& endpoint) const {

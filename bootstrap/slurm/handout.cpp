@@ -38,14 +38,14 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == 
 }  // namespace
 
 void Handout::listen(std::string name, std::vector<Descriptor> listeners, Credentials& credentials, std::set<int> askers, bool users) {
-    doors_.push_back({std::move(name), std::move(listeners), &credentials, std::move(askers), users});
+    audiences_.push_back({std::move(name), std::move(listeners), &credentials, std::move(askers), users});
 }
 
 bool Handout::complete() const {
-    return std::all_of(doors_.begin(), doors_.end(), [](const Door& door) { return door.askers.empty(); });
+    return std::all_of(audiences_.begin(), audiences_.end(), [](const Audience& audience) { return audience.askers.empty(); });
 }
 
-void Handout::admit(Door& door, int listener) {
+void Handout::admit(Audience& audience, int listener) {
     const bool full = askers_.size() >= kMostAskers;
     if (full && monotonic_now() - askers_.front().begin < kAskerMoment) return;
     const auto drop_oldest = [&] {
@@ -61,10 +61,10 @@ void Handout::admit(Door& door, int listener) {
         if (full) drop_oldest();
         return;
     }
-    if (door.users && !process_of_same_user(socket.get())) return refuse("it belongs to another user");
+    if (audience.users && !process_of_same_user(socket.get())) return refuse("it belongs to another user");
     // A connection is dropped only for one that stays. So another user of this host cannot end it.
     if (full) drop_oldest();
-    askers_.emplace_back(door, std::move(socket));
+    askers_.emplace_back(audience, std::move(socket));
 }
 
 void Handout::refuse(std::string why) {
@@ -74,7 +74,7 @@ void Handout::refuse(std::string why) {
 
 std::string Handout::answer_to(Asker& asker) {
     std::string why;
-    const auto question = asker.door->credentials->decode(text_of(asker.question.data(), asker.question.size()), why);
+    const auto question = asker.audience->credentials->decode(text_of(asker.question.data(), asker.question.size()), why);
     const std::string begin = question_begin(job_);
     const auto no = [&](std::string reason) {
         asker.refusal = std::move(reason);
@@ -86,7 +86,7 @@ std::string Handout::answer_to(Asker& asker) {
     const auto [space, error] = std::from_chars(question->data() + begin.size(), end, asker.number);
     if (error != std::errc() || space == end || *space != ' ') return no("its question has no number");
     const std::string_view nonce(space + 1, static_cast<std::size_t>(end - space - 1));
-    std::string answer = asker.door->credentials->encode(answer_begin(job_, nonce) + text_);
+    std::string answer = asker.audience->credentials->encode(answer_begin(job_, nonce) + text_);
     if (answer.size() > kAnswerBytes) return no("the answer is too long");
     answer.resize(kAnswerBytes, '\0');
     return answer;
@@ -113,7 +113,7 @@ bool Handout::advance(Asker& asker) {
     const ssize_t count = ::recv(asker.socket.get(), &thanks, 1, MSG_DONTWAIT);
     if (count < 0 && would_block()) return true;
     if (count == 1) {
-        asker.door->askers.erase(asker.number);
+        asker.audience->askers.erase(asker.number);
         asker.thanked = true;
     }
     return false;
@@ -121,12 +121,13 @@ bool Handout::advance(Asker& asker) {
 
 void Handout::give_up() const {
     std::string missing;
-    for (const Door& door : doors_) {
-        if (door.askers.empty()) continue;
-        const std::vector<int> first(door.askers.begin(),
-                                     std::next(door.askers.begin(), static_cast<std::ptrdiff_t>(std::min(door.askers.size(), kMostNamed))));
-        missing += fmt::format("{}{} {}{}", missing.empty() ? "" : "; ", door.name, fmt::join(first, ", "),
-                               first.size() < door.askers.size() ? ", ..." : "");
+    for (const Audience& audience : audiences_) {
+        if (audience.askers.empty()) continue;
+        const std::vector<int> first(
+            audience.askers.begin(),
+            std::next(audience.askers.begin(), static_cast<std::ptrdiff_t>(std::min(audience.askers.size(), kMostNamed))));
+        missing += fmt::format("{}{} {}{}", missing.empty() ? "" : "; ", audience.name, fmt::join(first, ", "),
+                               first.size() < audience.askers.size() ? ", ..." : "");
     }
     std::string why;
     if (dropped_ > 0) {
@@ -146,8 +147,8 @@ void Handout::serve(Nanoseconds deadline) {
         // When there is no room, new connections wait in the kernel's queue.
         const bool room = moment >= listens_at_ && (askers_.size() < kMostAskers || moment - askers_.front().begin >= kAskerMoment);
         std::vector<pollfd> entries;
-        for (const Door& door : doors_)
-            for (const Descriptor& listener : door.listeners) entries.push_back({room ? listener.get() : -1, POLLIN, 0});
+        for (const Audience& audience : audiences_)
+            for (const Descriptor& listener : audience.listeners) entries.push_back({room ? listener.get() : -1, POLLIN, 0});
         const auto listeners = static_cast<std::ptrdiff_t>(entries.size());
         for (const Asker& asker : askers_) {
             const bool sending = !asker.answer.empty() && asker.sent < asker.answer.size();
@@ -170,9 +171,9 @@ void Handout::serve(Nanoseconds deadline) {
             asker = askers_.erase(asker);
         }
         entry = entries.begin();
-        for (Door& door : doors_)
-            for (const Descriptor& listener : door.listeners)
-                if ((entry++)->revents) admit(door, listener.get());
+        for (Audience& audience : audiences_)
+            for (const Descriptor& listener : audience.listeners)
+                if ((entry++)->revents) admit(audience, listener.get());
     }
 }
 

@@ -44,7 +44,8 @@ class Handout {
     std::uint64_t dropped() const { return dropped_; }
 
   private:
-    struct Door {
+    /// Processes that ask in one way.
+    struct Audience {
         std::string name;
         std::vector<Descriptor> listeners;
         Credentials* credentials;
@@ -52,8 +53,8 @@ class Handout {
         bool users;
     };
     struct Asker {
-        Asker(Door& through, Descriptor connection) : door(&through), socket(std::move(connection)) {}
-        Door* door;
+        Asker(Audience& its_audience, Descriptor connection) : audience(&its_audience), socket(std::move(connection)) {}
+        Audience* audience;
         Descriptor socket;
         Nanoseconds begin = monotonic_now();
         std::array<char, kQuestionBytes> question{};
@@ -65,7 +66,7 @@ class Handout {
         std::string refusal;  ///< A clause that says why it gets nothing.
     };
     bool complete() const;
-    void admit(Door& door, int listener);
+    void admit(Audience& audience, int listener);
     /// Returns false when the connection is over.
     bool advance(Asker& asker);
     std::string answer_to(Asker& asker);
@@ -74,7 +75,7 @@ class Handout {
 
     std::string job_;
     std::string text_;
-    std::list<Door> doors_;
+    std::list<Audience> audiences_;
     std::list<Asker> askers_;
     std::uint64_t dropped_ = 0;
     std::string last_drop_;       ///< A clause that says why.

@@ -167,14 +167,14 @@ JobListener::JobListener(std::string_view net, std::uint16_t port)
                   Key::random()) {}
 
 JobListener::JobListener(Descriptor listener, const Key& key)
-    : door_(poller_, key, {Identity::Kind::job, 0, 0}, [this](Descriptor socket, Session session, Door::From, pid_t) {
+    : acceptor_(poller_, key, {Identity::Kind::job, 0, 0}, [this](Descriptor socket, Session session, AuthenticatingAcceptor::From, pid_t) {
           if (session.peer.kind == Identity::Kind::job && session.peer.size > 0)
               visitors_.emplace_back(std::move(socket), std::move(session));
       }) {
     const SocketAddress bound = SocketAddress::of(listener.get());
     invitation_ = Invitation{bound.address(), bound.port(), key}.text();
     poller_.keep_from_children();
-    door_.open(std::move(listener), Door::From::network);
+    acceptor_.open(std::move(listener), AuthenticatingAcceptor::From::network);
 }
 
 JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& meanwhile, Timeout timeout, Nanoseconds interval) {
@@ -186,8 +186,8 @@ JobMeeting JobListener::accept(const JobIntroduction& mine, const Meanwhile& mea
             meanwhile();
             const Nanoseconds now = monotonic_now();
             if (polled && now >= until) late();
-            poller_.wait(std::min({until, now + interval, door_.tick_at()}));
-            if (door_.tick_at() <= monotonic_now()) door_.tick();
+            poller_.wait(std::min({until, now + interval, acceptor_.tick_at()}));
+            if (acceptor_.tick_at() <= monotonic_now()) acceptor_.tick();
         }
         Visitor visitor = std::move(visitors_.front());
         visitors_.pop_front();

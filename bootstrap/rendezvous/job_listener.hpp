@@ -17,9 +17,9 @@
 #include <string_view>
 
 #include "bootstrap/poller.hpp"
+#include "bootstrap/rendezvous/authenticating_acceptor.hpp"
 #include "bootstrap/rendezvous/authentication.hpp"
 #include "bootstrap/rendezvous/connection.hpp"
-#include "bootstrap/rendezvous/door.hpp"
 #include "bootstrap/waiting.hpp"
 
 namespace rollcall::bootstrap {
@@ -82,7 +82,7 @@ class JobListener {
     std::string invitation_;
     Poller poller_;
     std::deque<Visitor> visitors_;  ///< Jobs that have shown that they know the key, and wait.
-    Door door_;
+    AuthenticatingAcceptor acceptor_;
 };
 
 /// Meets the job that listens. Throws Error{invalid_argument} if this is no invitation, Error{bootstrap} if no job listens there or if it

@@ -39,12 +39,14 @@ Service::Loop::Loop(ServiceOptions options, Descriptor local, std::optional<Root
         std::uint64_t count = 0;
         [[maybe_unused]] const ssize_t taken = ::read(bell_.get(), &count, sizeof count);
     });
-    door_.emplace(poller_, options_.key, options_.self, [this](Descriptor socket, Session session, Door::From from, pid_t process) {
-        admit(std::move(socket), std::move(session), from, process);
-    });
-    if (local) door_->open(std::move(local), Door::From::host, leader ? std::move(leader->early) : std::deque<Descriptor>());
+    acceptor_.emplace(poller_, options_.key, options_.self,
+                      [this](Descriptor socket, Session session, AuthenticatingAcceptor::From from, pid_t process) {
+                          admit(std::move(socket), std::move(session), from, process);
+                      });
+    if (local)
+        acceptor_->open(std::move(local), AuthenticatingAcceptor::From::host, leader ? std::move(leader->early) : std::deque<Descriptor>());
     if (root) {
-        for (Descriptor& network : root->networks) door_->open(std::move(network), Door::From::network);
+        for (Descriptor& network : root->networks) acceptor_->open(std::move(network), AuthenticatingAcceptor::From::network);
     }
     if (leader) root_ = add(std::move(leader->socket), std::move(leader->session), true).number;
     // The root reports which ranks are missing. A root that does not know the size yet was made before any rank was asked to come, and has
@@ -103,7 +105,7 @@ void Service::Loop::run() {
         say_farewell();
     } catch (const std::exception&) {  // the others see that this service is gone
     }
-    door_.reset();
+    acceptor_.reset();
     while (!peers_.empty()) drop(peers_.begin()->first);
 }
 
@@ -131,7 +133,7 @@ bool Service::Loop::is_over() {
 }
 
 Nanoseconds Service::Loop::next_moment() const {
-    Nanoseconds moment = std::min({door_->tick_at(), beat_at_, hub_ ? hub_->tick_at() : kNever});
+    Nanoseconds moment = std::min({acceptor_->tick_at(), beat_at_, hub_ ? hub_->tick_at() : kNever});
     const bool may_be_forgotten = stage_ == Stage::refused && options_.self.rank < 0 && peers_.empty();
     if (stage_ == Stage::assembling || may_be_forgotten) moment = std::min(moment, assembled_by_);
     if (wish_.load() == Wish::finish) moment = std::min(moment, finish_by_.load());
@@ -145,12 +147,12 @@ void Service::Loop::keep_time(Nanoseconds expected) {
         // does: on a busy host, hold-ups that come again and again must not keep a silent process forever.
         for (const auto& [number, peer] : peers_) peer->heard_at = std::min(time, peer->heard_at + (time - expected));
     }
-    if (door_->tick_at() <= time) door_->tick();
+    if (acceptor_->tick_at() <= time) acceptor_->tick();
     if (beat_at_ <= time) beat(time);
     if (hub_) hub_->tick();
     if (stage_ == Stage::assembling && assembled_by_ <= time) {
         const double seconds = std::chrono::duration<double>(options_.join_timeout).count();
-        std::string why = door_->trouble();
+        std::string why = acceptor_->trouble();
         if (!options_.absence_advice.empty()) why += "; " + options_.absence_advice;
         refuse(Error(ErrorCode::timeout,
                      fmt::format("the job cannot start: within {:g} s {} did not come{}", seconds, assembly_.missing(), why)));
@@ -187,8 +189,8 @@ Service::Loop::Peer& Service::Loop::add(Descriptor socket, Session session, bool
     return *peers_.emplace(number, std::move(peer)).first->second;
 }
 
-void Service::Loop::admit(Descriptor socket, Session session, Door::From from, pid_t process) {
-    const bool local = from == Door::From::host;
+void Service::Loop::admit(Descriptor socket, Session session, AuthenticatingAcceptor::From from, pid_t process) {
+    const bool local = from == AuthenticatingAcceptor::From::host;
     if (session.peer.kind != (local ? Identity::Kind::rank : Identity::Kind::leader)) return;
     Peer& peer = add(std::move(socket), std::move(session), !local);
     if (stage_ == Stage::refused) return refuse(peer, *refusal_);

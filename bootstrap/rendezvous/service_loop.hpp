@@ -18,8 +18,8 @@
 #include "bootstrap/notice_queue.hpp"
 #include "bootstrap/poller.hpp"
 #include "bootstrap/rendezvous/assembly.hpp"
+#include "bootstrap/rendezvous/authenticating_acceptor.hpp"
 #include "bootstrap/rendezvous/connection.hpp"
-#include "bootstrap/rendezvous/door.hpp"
 #include "bootstrap/rendezvous/service.hpp"
 #include "foundation/clock.hpp"
 
@@ -66,7 +66,7 @@ class Service::Loop : public HubHost::Routes {
     };
 
     // Connections (service_loop.cpp).
-    void admit(Descriptor socket, Session session, Door::From from, pid_t process);
+    void admit(Descriptor socket, Session session, AuthenticatingAcceptor::From from, pid_t process);
     Peer& add(Descriptor socket, Session session, bool sealed);
     void hear(int number);
     void post(Peer& peer, const std::shared_ptr<const Blob>& frame);
@@ -118,7 +118,7 @@ class Service::Loop : public HubHost::Routes {
     std::condition_variable announcement_is_out_;
     std::optional<Notice> announcement_;
     bool announced_ = false, announcing_now_ = false;
-    std::optional<Door> door_;
+    std::optional<AuthenticatingAcceptor> acceptor_;
     std::map<int, std::unique_ptr<Peer>> peers_;
     std::map<int, int> ranks_;  ///< Ranks of this host, with the number of their peer.
     std::map<int, int> hubs_;   ///< Indices of the hubs below, with the number of their peer.

@@ -1,5 +1,5 @@
 /// \file
-/// Tests the handshake of the rendezvous, the seals after it, and which connections the door admits.
+/// Tests the handshake of the rendezvous, the seals after it, and which connections the acceptor admits.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -12,9 +12,9 @@
 
 #include <rollcall/error.hpp>
 
+#include "bootstrap/rendezvous/authenticating_acceptor.hpp"
 #include "bootstrap/rendezvous/authentication.hpp"
 #include "bootstrap/rendezvous/connection.hpp"
-#include "bootstrap/rendezvous/door.hpp"
 #include "bootstrap/rendezvous/invitation.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "tests/unit/errors.hpp"
@@ -224,21 +224,21 @@ TEST(Invitations, ThatAreNoneAreRefusedWithoutShowingThem) {
     }
 }
 
-/// A door on loopback, driven by the test's own thread.
+/// An acceptor on loopback, driven by the test's own thread.
 class DoorToAJob : public testing::Test {
   protected:
     DoorToAJob() : listener_(listen_at(*SocketAddress::parse("127.0.0.1", 0), "")), address_(SocketAddress::of(listener_.get())) {}
 
-    void open(Door::Limits limits) {
-        door_.emplace(
+    void open(AuthenticatingAcceptor::Limits limits) {
+        acceptor_.emplace(
             poller_, key_, kRoot,
-            [this](Descriptor socket, Session session, Door::From from, pid_t) {
-                EXPECT_EQ(from, Door::From::network);
+            [this](Descriptor socket, Session session, AuthenticatingAcceptor::From from, pid_t) {
+                EXPECT_EQ(from, AuthenticatingAcceptor::From::network);
                 admitted_.insert(session.peer.rank);
                 sockets_.push_back(std::move(socket));
             },
             limits);
-        door_->open(std::move(listener_), Door::From::network);
+        acceptor_->open(std::move(listener_), AuthenticatingAcceptor::From::network);
     }
     Descriptor knock() const {
         std::string why;
@@ -248,8 +248,8 @@ class DoorToAJob : public testing::Test {
     }
     void turn(Nanoseconds time = 5 * kMillisecond) {
         for (const Nanoseconds until = monotonic_now() + time; monotonic_now() < until;) {
-            poller_.wait(std::min(until, door_->tick_at()));
-            door_->tick();
+            poller_.wait(std::min(until, acceptor_->tick_at()));
+            acceptor_->tick();
         }
     }
     template <typename Condition>
@@ -280,7 +280,7 @@ class DoorToAJob : public testing::Test {
     Poller poller_;
     Descriptor listener_;
     SocketAddress address_;
-    std::optional<Door> door_;
+    std::optional<AuthenticatingAcceptor> acceptor_;
     std::set<int> admitted_;
     std::vector<Descriptor> sockets_;
 };
@@ -296,8 +296,8 @@ TEST_F(DoorToAJob, LetsInWhoKnowsTheKey) {
     Visitor visitor(knock(), key_, 5);
     EXPECT_TRUE(turn_until([&] { return visitor.go_on(); }));
     EXPECT_TRUE(turn_until([&] { return admitted_.contains(5); }));
-    EXPECT_EQ(door_->dropped(), 0u);
-    EXPECT_EQ(door_->half_open(), 0u);
+    EXPECT_EQ(acceptor_->dropped(), 0u);
+    EXPECT_EQ(acceptor_->half_open(), 0u);
 }
 
 TEST_F(DoorToAJob, DropsNoiseTruncationsAndOtherKeys) {
@@ -305,30 +305,30 @@ TEST_F(DoorToAJob, DropsNoiseTruncationsAndOtherKeys) {
     const Descriptor noise = knock();
     const std::string request = "GET / HTTP/1.1\r\nHost: somewhere\r\nUser-Agent: something that is long enough\r\n\r\n";
     ASSERT_EQ(::send(noise.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
-    EXPECT_TRUE(turn_until([&] { return door_->dropped() == 1; }));
+    EXPECT_TRUE(turn_until([&] { return acceptor_->dropped() == 1; }));
     EXPECT_TRUE(closed(noise));
 
     Descriptor truncated = knock();
     ASSERT_EQ(::send(truncated.get(), request.data(), 10, MSG_NOSIGNAL), 10);
     turn();
     truncated.reset();
-    EXPECT_TRUE(turn_until([&] { return door_->dropped() == 2; }));
+    EXPECT_TRUE(turn_until([&] { return acceptor_->dropped() == 2; }));
 
     // An attacker without the key, which ignores the challenge and sends more than a rank ever does.
     Visitor stranger(knock(), Key::random(), 1);
     const std::vector<std::byte> flood(1 << 20);
     turn();
     EXPECT_GT(::send(stranger.socket.get(), flood.data(), flood.size(), MSG_NOSIGNAL | MSG_DONTWAIT), 0);
-    EXPECT_TRUE(turn_until([&] { return door_->dropped() == 3; }));
+    EXPECT_TRUE(turn_until([&] { return acceptor_->dropped() == 3; }));
     EXPECT_TRUE(admitted_.empty());
-    EXPECT_EQ(door_->half_open(), 0u);
+    EXPECT_EQ(acceptor_->half_open(), 0u);
 }
 
 TEST_F(DoorToAJob, DropsWhoTakesTooLong) {
     open({.half_open = 64, .patience = 50 * kMillisecond, .young = 0});
     const Descriptor silent = knock();
     Visitor stops_there(knock(), key_, 1);  // It says hello, and nothing more.
-    EXPECT_TRUE(turn_until([&] { return door_->dropped() == 2; }));
+    EXPECT_TRUE(turn_until([&] { return acceptor_->dropped() == 2; }));
     EXPECT_TRUE(closed(silent));
     EXPECT_TRUE(admitted_.empty());
 }
@@ -337,12 +337,12 @@ TEST_F(DoorToAJob, DropsWhoTakesTooLong) {
 TEST_F(DoorToAJob, GivesTimeForTheAnswerToAChallengeFromThen) {
     open({});
     const Descriptor guest = knock();
-    EXPECT_TRUE(turn_until([&] { return door_->half_open() == 1; }));
-    const Nanoseconds for_hello = door_->tick_at();
+    EXPECT_TRUE(turn_until([&] { return acceptor_->half_open() == 1; }));
+    const Nanoseconds for_hello = acceptor_->tick_at();
     const Hello hello = Initiator(key_, {Identity::Kind::rank, 1, 200}).hello();
     ASSERT_EQ(::send(guest.get(), hello.data(), hello.size(), MSG_NOSIGNAL), static_cast<ssize_t>(hello.size()));
-    EXPECT_TRUE(turn_until([&] { return door_->tick_at() > for_hello; }));
-    EXPECT_EQ(door_->half_open(), 1u);
+    EXPECT_TRUE(turn_until([&] { return acceptor_->tick_at() > for_hello; }));
+    EXPECT_EQ(acceptor_->half_open(), 1u);
 }
 
 TEST_F(DoorToAJob, DropsNobodyForNobody) {
@@ -353,11 +353,11 @@ TEST_F(DoorToAJob, DropsNobodyForNobody) {
         both.push_back(knock());
         return both;
     }();
-    EXPECT_TRUE(turn_until([&] { return door_->half_open() == 2; }));
-    EXPECT_EQ(door_->dropped(), 0u);
+    EXPECT_TRUE(turn_until([&] { return acceptor_->half_open() == 2; }));
+    EXPECT_EQ(acceptor_->dropped(), 0u);
     const Descriptor third = knock();
-    EXPECT_TRUE(turn_until([&] { return door_->dropped() == 1; }));
-    EXPECT_EQ(door_->half_open(), 2u);
+    EXPECT_TRUE(turn_until([&] { return acceptor_->dropped() == 1; }));
+    EXPECT_EQ(acceptor_->half_open(), 2u);
 }
 
 TEST_F(DoorToAJob, UnderAFloodStaysOpenForTheJob) {
@@ -366,13 +366,13 @@ TEST_F(DoorToAJob, UnderAFloodStaysOpenForTheJob) {
     for (int i = 0; i < 200; ++i) {
         flood.push_back(knock());
         turn(kMillisecond / 10);
-        EXPECT_LE(door_->half_open(), 64u);
+        EXPECT_LE(acceptor_->half_open(), 64u);
     }
     Visitor visitor(knock(), key_, 7);
     EXPECT_TRUE(turn_until([&] { return visitor.go_on(); }));
     EXPECT_TRUE(turn_until([&] { return admitted_.contains(7); }));
-    EXPECT_LE(door_->half_open(), 64u);
-    EXPECT_GE(door_->dropped(), 200u - 64u);
+    EXPECT_LE(acceptor_->half_open(), 64u);
+    EXPECT_GE(acceptor_->dropped(), 200u - 64u);
 }
 
 TEST_F(DoorToAJob, TakesManyOfTheJobThatComeAtOnce) {
@@ -386,7 +386,7 @@ TEST_F(DoorToAJob, TakesManyOfTheJobThatComeAtOnce) {
         }
         return admitted_.size() == 200;
     }));
-    EXPECT_EQ(door_->dropped(), 0u);
+    EXPECT_EQ(acceptor_->dropped(), 0u);
 }
 
 }  // namespace

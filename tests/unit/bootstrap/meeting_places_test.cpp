@@ -21,7 +21,7 @@
 #include <rollcall/error.hpp>
 
 #include "bootstrap/poller.hpp"
-#include "bootstrap/rendezvous/door.hpp"
+#include "bootstrap/rendezvous/authenticating_acceptor.hpp"
 #include "bootstrap/rendezvous/meeting_place.hpp"
 #include "bootstrap/rendezvous/network.hpp"
 #include "bootstrap/rendezvous/rendezvous.hpp"
@@ -238,38 +238,39 @@ TEST(MeetingPlaces, LetInWhoWasAcceptedEarly) {
     come(8);
     std::set<int> admitted;
     Poller poller;
-    Door::Limits limits;
+    AuthenticatingAcceptor::Limits limits;
     limits.half_open = 2;  // so some of the early ones wait, too
     limits.young = deadline_after(kLimit);
-    Door door(
+    AuthenticatingAcceptor acceptor(
         poller, key, {Identity::Kind::leader, 1, 9},
-        [&](Descriptor, const Session& session, Door::From, pid_t process) {
+        [&](Descriptor, const Session& session, AuthenticatingAcceptor::From, pid_t process) {
             EXPECT_EQ(process, ::getpid());
             admitted.insert(session.peer.rank);
         },
         limits);
-    door.open(std::move(listener), Door::From::host, std::move(early));
+    acceptor.open(std::move(listener), AuthenticatingAcceptor::From::host, std::move(early));
     for (const Nanoseconds until = deadline_after(kLimit); admitted.size() < 9 && monotonic_now() < until;) {
-        poller.wait(std::min(until, door.tick_at()));
-        if (door.tick_at() <= monotonic_now()) door.tick();
+        poller.wait(std::min(until, acceptor.tick_at()));
+        if (acceptor.tick_at() <= monotonic_now()) acceptor.tick();
     }
     EXPECT_EQ(admitted.size(), 9u);
-    EXPECT_EQ(door.dropped(), 0u);
+    EXPECT_EQ(acceptor.dropped(), 0u);
     for (auto& rank : ranks) rank.get();
 }
 
-TEST(Doors, GiveUpNoHandshakeForAConnectionOfAnotherUser) {
+TEST(AuthenticatingAcceptors, GiveUpNoHandshakeForAConnectionOfAnotherUser) {
     if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
-    const std::string name = fmt::format("rollcall-test-{}-door", ::getpid());
+    const std::string name = fmt::format("rollcall-test-{}-handshakes", ::getpid());
     MeetingPlace place(name, {});
     Descriptor listener = place.listen();
     ASSERT_TRUE(listener);
     Poller poller;
-    Door::Limits limits;
+    AuthenticatingAcceptor::Limits limits;
     limits.half_open = 1;
     limits.young = 0;
-    Door door(
-        poller, Key::random(), {Identity::Kind::leader, 0, 2}, [](Descriptor, const Session&, Door::From, pid_t) {}, limits);
+    AuthenticatingAcceptor acceptor(
+        poller, Key::random(), {Identity::Kind::leader, 0, 2}, [](Descriptor, const Session&, AuthenticatingAcceptor::From, pid_t) {},
+        limits);
     const Descriptor first = place.connect();
     {
         const OtherUser other;
@@ -279,10 +280,10 @@ TEST(Doors, GiveUpNoHandshakeForAConnectionOfAnotherUser) {
         ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
         ASSERT_EQ(::connect(stranger.get(), reinterpret_cast<const sockaddr*>(&address), length), 0);
     }
-    door.open(std::move(listener), Door::From::host);
-    for (const Nanoseconds until = deadline_after(kLimit); door.dropped() == 0 && monotonic_now() < until;) poller.wait(until);
-    EXPECT_EQ(door.dropped(), 1u);
-    EXPECT_EQ(door.half_open(), 1u) << "the one that came first is still there";
+    acceptor.open(std::move(listener), AuthenticatingAcceptor::From::host);
+    for (const Nanoseconds until = deadline_after(kLimit); acceptor.dropped() == 0 && monotonic_now() < until;) poller.wait(until);
+    EXPECT_EQ(acceptor.dropped(), 1u);
+    EXPECT_EQ(acceptor.half_open(), 1u) << "the one that came first is still there";
 }
 
 /// While a leader or a root does not answer, the caller's other work goes on, and what that throws is the error.

@@ -1,4 +1,4 @@
-#include "bootstrap/rendezvous/door.hpp"
+#include "bootstrap/rendezvous/authenticating_acceptor.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -25,10 +25,10 @@ constexpr Nanoseconds kPause = 50 * kMillisecond;
 
 }  // namespace
 
-Door::Door(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits)
+AuthenticatingAcceptor::AuthenticatingAcceptor(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits)
     : poller_(poller), key_(key), self_(self), admit_(std::move(admit)), limits_(limits) {}
 
-Door::~Door() {
+AuthenticatingAcceptor::~AuthenticatingAcceptor() {
     for (const Guest& guest : guests_) poller_.remove(guest.greeting.socket());
     for (const Listener& listener : listeners_) {
         if (listener.waiting) poller_.remove(listener.socket.get());
@@ -36,7 +36,7 @@ Door::~Door() {
     if (dropped_ > 1) log_message(LogLevel::debug, "in all, {} connections that were not of this job were dropped", dropped_);
 }
 
-void Door::open(Descriptor socket, From from, std::deque<Descriptor> early) {
+void AuthenticatingAcceptor::open(Descriptor socket, From from, std::deque<Descriptor> early) {
     socket.keep_from_children();
     listeners_.push_back({std::move(socket), from, std::move(early)});
     Listener& listener = listeners_.back();
@@ -44,16 +44,16 @@ void Door::open(Descriptor socket, From from, std::deque<Descriptor> early) {
     poller_.add(listener.socket.get(), EPOLLIN, [this, &listener](std::uint32_t) { accept(listener); });
 }
 
-Nanoseconds Door::tick_at() const {
+Nanoseconds AuthenticatingAcceptor::tick_at() const {
     const Nanoseconds oldest = guests_.empty() ? kNever : guests_.front().since + limits_.patience;
     return std::min({oldest, resume_at_, early_at_});
 }
 
-bool Door::some_are_early() const {
+bool AuthenticatingAcceptor::some_are_early() const {
     return std::any_of(listeners_.begin(), listeners_.end(), [](const Listener& listener) { return !listener.early.empty(); });
 }
 
-void Door::tick() {
+void AuthenticatingAcceptor::tick() {
     const Nanoseconds time = monotonic_now();
     while (!guests_.empty() && guests_.front().since + limits_.patience <= time) drop(guests_.begin(), "its handshake took too long");
     if (resume_at_ <= time) resume();
@@ -65,7 +65,7 @@ void Door::tick() {
     early_at_ = resume_at_ == kNever && some_are_early() ? monotonic_now() : kNever;
 }
 
-void Door::accept(Listener& listener) {
+void AuthenticatingAcceptor::accept(Listener& listener) {
     for (int i = 0; i < kAcceptedAtOnce; ++i) {
         const bool full = guests_.size() >= limits_.half_open;
         if (full && monotonic_now() - guests_.front().since < limits_.young) return pause();
@@ -109,7 +109,7 @@ void Door::accept(Listener& listener) {
     }
 }
 
-void Door::go_on(Guests::iterator guest) {
+void AuthenticatingAcceptor::go_on(Guests::iterator guest) {
     std::optional<Session> session;
     const bool challenged = guest->greeting.challenged();
     try {
@@ -132,20 +132,20 @@ void Door::go_on(Guests::iterator guest) {
     admit_(std::move(socket), std::move(*session), from, process);
 }
 
-void Door::drop(Guests::iterator guest, const std::string& why) {
+void AuthenticatingAcceptor::drop(Guests::iterator guest, const std::string& why) {
     poller_.remove(guest->greeting.socket());
     guests_.erase(guest);
     count(why);
     resume();
 }
 
-void Door::count(const std::string& why) {
+void AuthenticatingAcceptor::count(const std::string& why) {
     // The warning comes only once, because a stranger that connects again and again must not fill the log.
     last_drop_ = why;
     if (++dropped_ == 1) log_message(LogLevel::warn, "a connection that is not of this job was dropped: {}", why);
 }
 
-std::string Door::trouble() const {
+std::string AuthenticatingAcceptor::trouble() const {
     std::string text;
     if (dropped_ > 0)
         text += fmt::format("; {} {} dropped (last: {})", dropped_, dropped_ == 1 ? "connection was" : "connections were", last_drop_);
@@ -153,14 +153,14 @@ std::string Door::trouble() const {
     return text;
 }
 
-void Door::pause() {
+void AuthenticatingAcceptor::pause() {
     for (Listener& listener : listeners_) {
         if (std::exchange(listener.waiting, false)) poller_.remove(listener.socket.get());
     }
     resume_at_ = monotonic_now() + kPause;
 }
 
-void Door::resume() {
+void AuthenticatingAcceptor::resume() {
     resume_at_ = kNever;
     if (some_are_early()) early_at_ = monotonic_now();
     for (Listener& listener : listeners_) {

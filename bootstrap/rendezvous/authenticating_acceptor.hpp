@@ -17,7 +17,7 @@ namespace rollcall::bootstrap {
 
 /// Accepts connections and holds them until they have shown that they know the key. A connection that does not show it in time is dropped
 /// and counted. Not thread-safe.
-class Door {
+class AuthenticatingAcceptor {
   public:
     struct Limits {
         std::size_t half_open = 64;  ///< Handshakes under way. Further connections wait in the kernel, or replace the oldest one.
@@ -29,11 +29,12 @@ class Door {
     /// Takes a process of the job, and its process number (0: not known).
     using Admit = std::function<void(Descriptor socket, Session session, From from, pid_t process)>;
 
-    Door(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits);
-    Door(Poller& poller, const Key& key, const Identity& self, Admit admit) : Door(poller, key, self, std::move(admit), Limits()) {}
-    ~Door();
-    Door(const Door&) = delete;
-    Door& operator=(const Door&) = delete;
+    AuthenticatingAcceptor(Poller& poller, const Key& key, const Identity& self, Admit admit, Limits limits);
+    AuthenticatingAcceptor(Poller& poller, const Key& key, const Identity& self, Admit admit)
+        : AuthenticatingAcceptor(poller, key, self, std::move(admit), Limits()) {}
+    ~AuthenticatingAcceptor();
+    AuthenticatingAcceptor(const AuthenticatingAcceptor&) = delete;
+    AuthenticatingAcceptor& operator=(const AuthenticatingAcceptor&) = delete;
 
     /// `early` are connections that were accepted from this listener before. They have their turn first.
     void open(Descriptor listener, From from, std::deque<Descriptor> early = {});

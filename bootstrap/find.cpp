@@ -34,47 +34,48 @@ namespace {
 bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 
 /// How many processes a starter has started, as far as the environment says.
-enum class Told { nothing, one, many };
+enum class ProcessCount { none, one, many };
 
-Told told(bool evident, const char* size) {
-    if (!evident) return Told::nothing;
-    return number_in_environment(size) == 1 ? Told::one : Told::many;
+ProcessCount count_of(bool evident, const char* size) {
+    if (!evident) return ProcessCount::none;
+    return number_in_environment(size) == 1 ? ProcessCount::one : ProcessCount::many;
 }
 
-Told by_rollcall_run() { return told(is_set(kDescriptorVariable), kSizeVariable); }
-Told by_directory() { return told(is_set(kDirectoryVariable), kDirectorySizeVariable); }
-Told by_torchrun() { return told(torchrun_is_evident(), "WORLD_SIZE"); }
-Told by_open_mpi() { return told(is_set("OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_SIZE"); }
+ProcessCount by_rollcall_run() { return count_of(is_set(kDescriptorVariable), kSizeVariable); }
+ProcessCount by_directory() { return count_of(is_set(kDirectoryVariable), kDirectorySizeVariable); }
+ProcessCount by_torchrun() { return count_of(torchrun_is_evident(), "WORLD_SIZE"); }
+ProcessCount by_open_mpi() { return count_of(is_set("OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_SIZE"); }
 
-Told by_pmi_with_open_socket() {
+ProcessCount by_pmi_with_open_socket() {
     struct stat status {};
     const bool open = is_set("PMI_FD") && ::fstat(number_in_environment("PMI_FD"), &status) == 0 && S_ISSOCK(status.st_mode);
-    return told(open, "PMI_SIZE");
+    return count_of(open, "PMI_SIZE");
 }
 
 /// The socket must be open. Without it, an outer starter may have left the variables of a single process.
-Told by_pmi() { return told(is_set("PMI_FD"), "PMI_SIZE") == Told::many ? Told::many : Told::nothing; }
+ProcessCount by_pmi() { return count_of(is_set("PMI_FD"), "PMI_SIZE") == ProcessCount::many ? ProcessCount::many : ProcessCount::none; }
 
 /// True only for the tasks of srun. A script of sbatch or a shell of salloc is no task, but may be in a step of its own with one task, and
 /// start jobs itself. So a step of one task does not end the search.
-Told by_srun() {
+ProcessCount by_srun() {
     const char* const size = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-    return told(is_set("SLURM_PROCID") && is_set("SLURM_STEP_ID"), size) == Told::many ? Told::many : Told::nothing;
+    return count_of(is_set("SLURM_PROCID") && is_set("SLURM_STEP_ID"), size) == ProcessCount::many ? ProcessCount::many
+                                                                                                   : ProcessCount::none;
 }
 
 /// PMIx does not put the size into the environment, but Slurm does.
-Told by_pmix() {
-    if (!is_set("PMIX_RANK")) return Told::nothing;
+ProcessCount by_pmix() {
+    if (!is_set("PMIX_RANK")) return ProcessCount::none;
     const char* const name_space = std::getenv("PMIX_NAMESPACE");
     const bool of_slurm = name_space && std::string_view(name_space).starts_with("slurm.pmix.");
-    return of_slurm && told(true, "SLURM_STEP_NUM_TASKS") == Told::one ? Told::nothing : Told::many;
+    return of_slurm && count_of(true, "SLURM_STEP_NUM_TASKS") == ProcessCount::one ? ProcessCount::none : ProcessCount::many;
 }
 
 /// Other starters that speak PMI, without an inherited socket.
-Told by_other_pmi() { return told(!is_set("PMI_FD") && is_set("PMI_RANK"), "PMI_SIZE"); }
+ProcessCount by_other_pmi() { return count_of(!is_set("PMI_FD") && is_set("PMI_RANK"), "PMI_SIZE"); }
 
 /// mpiexec.hydra -pmi-port: ranks are told a port in the place of an inherited socket, and their rank only over it.
-Told by_pmi_port() { return told(!is_set("PMI_FD") && !is_set("PMI_RANK") && is_set("PMI_ID"), "PMI_SIZE"); }
+ProcessCount by_pmi_port() { return count_of(!is_set("PMI_FD") && !is_set("PMI_RANK") && is_set("PMI_ID"), "PMI_SIZE"); }
 
 std::unique_ptr<Bootstrap> join_rollcall_run() { return std::make_unique<Launched>(std::getenv(kDescriptorVariable)); }
 
@@ -90,7 +91,7 @@ constexpr Variable kept(const char* variable) { return {variable, true}; }
 struct Starter {
     const char* name;
     Variable variable;  ///< The variable that shows it.
-    Told (*told)();
+    ProcessCount (*count)();
     std::unique_ptr<Bootstrap> (*join)();  ///< nullptr: the starter is evident, but not supported.
     /// Further variables with which it tells a process its place.
     std::array<Variable, 3> of_place = {};
@@ -129,7 +130,7 @@ constexpr const char* kOurs[] = {kDirectoryJobVariable, kAroundVariable};
 
 struct Found {
     const Starter* starter = nullptr;
-    Told told = Told::nothing;
+    ProcessCount count = ProcessCount::none;
 };
 
 /// Whether a variable says something else than when `rollcall run` started the process (or its script). True if `rollcall run` did not.
@@ -143,18 +144,19 @@ bool is_new(const char* variable) {
 /// process may have started a script. So starters of several processes in that script come first: they have changed the environment. One of
 /// a single process does not. The program may have set its variables itself (those of torchrun, for its framework).
 Found look_in_environment() {
-    const bool in_script = by_rollcall_run() == Told::one && is_set(kAroundVariable);
+    const bool in_script = by_rollcall_run() == ProcessCount::one && is_set(kAroundVariable);
     Found run;
     for (const Starter& starter : kStarters) {
-        const Told told = starter.told();
-        if (told == Told::nothing) continue;
+        const ProcessCount count = starter.count();
+        if (count == ProcessCount::none) continue;
         const bool is_run = starter.is_rollcall_run();
         // A job of `rollcall run` is joined also if it has one process, because the launcher waits for that.
-        if (is_run) run = {&starter, Told::many};
+        if (is_run) run = {&starter, ProcessCount::many};
         if (is_run && in_script) continue;
         if (is_run) return run;
-        if (!in_script) return {&starter, told};
-        if (told == Told::many && starter.any_variable([](const Variable& each) { return is_new(each.name); })) return {&starter, told};
+        if (!in_script) return {&starter, count};
+        if (count == ProcessCount::many && starter.any_variable([](const Variable& each) { return is_new(each.name); }))
+            return {&starter, count};
     }
     return run;
 }
@@ -172,7 +174,8 @@ const char* place_without_directory() {
 
 /// Whether such variables show that the script of a starter of one process has left out the directory.
 bool lacks_directory(const Found& found) {
-    const bool starts_one = found.told != Told::many || (by_rollcall_run() == Told::one && found.starter->is_rollcall_run());
+    const bool starts_one =
+        found.count != ProcessCount::many || (by_rollcall_run() == ProcessCount::one && found.starter->is_rollcall_run());
     return starts_one && place_without_directory() != nullptr;
 }
 
@@ -205,9 +208,9 @@ std::string mark_of_this_process() {
 
 Evidence evident_starter() {
     const Found found = look_in_environment();
-    const auto [starter, told] = found;
+    const auto [starter, count] = found;
     if (lacks_directory(found)) return {"a rendezvous directory", place_without_directory(), false, false};
-    if (told != Told::many) return {"alone", starter != nullptr ? starter->variable.name : "", true, true};
+    if (count != ProcessCount::many) return {"alone", starter != nullptr ? starter->variable.name : "", true, true};
     return {starter->name, starter->variable.name, starter->join != nullptr, false};
 }
 
@@ -238,15 +241,15 @@ std::unique_ptr<Bootstrap> find_bootstrap() {
                     "link the program and all its plugins to one shared library (librollcall.so)");
     }
     const Found found = look_in_environment();
-    const auto [starter, told] = found;
+    const auto [starter, count] = found;
     if (lacks_directory(found)) {
         throw Error(ErrorCode::bootstrap, fmt::format("{0} is set, but {1} is not: set {1} to a directory that all ranks see, or unset "
                                                       "{0} to run alone",
                                                       place_without_directory(), kDirectoryVariable));
     }
-    if (told == Told::nothing) return std::make_unique<Alone>();
+    if (count == ProcessCount::none) return std::make_unique<Alone>();
     std::unique_ptr<Bootstrap> bootstrap;
-    if (told == Told::many) {
+    if (count == ProcessCount::many) {
         if (!starter->join) {
             throw Error(ErrorCode::bootstrap,
                         fmt::format("this process was started by {} ({} is set), in a way that Rollcall does not support; start the job "

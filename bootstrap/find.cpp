@@ -24,8 +24,8 @@
 #include "bootstrap/pmi.hpp"
 #include "bootstrap/pmix.hpp"
 #include "bootstrap/slurm/srun.hpp"
-#include "bootstrap/starters/around.hpp"
 #include "bootstrap/starters/directory.hpp"
+#include "bootstrap/starters/outer_environment.hpp"
 #include "bootstrap/starters/torchrun.hpp"
 
 namespace rollcall::bootstrap {
@@ -126,7 +126,7 @@ const Starter kStarters[] = {
 };
 
 /// Further variables that are taken out of the environment.
-constexpr const char* kOurs[] = {kDirectoryJobVariable, kAroundVariable};
+constexpr const char* kOurs[] = {kDirectoryJobVariable, kOuterEnvironmentVariable};
 
 struct Found {
     const Starter* starter = nullptr;
@@ -136,15 +136,15 @@ struct Found {
 /// Whether a variable says something else than when `rollcall run` started the process (or its script). True if `rollcall run` did not.
 bool is_new(const char* variable) {
     const char* const value = std::getenv(variable);
-    const char* const around = std::getenv(kAroundVariable);
-    return value != nullptr && (around == nullptr || !is_set(kDescriptorVariable) || !was_around(around, variable, value));
+    const char* const outer = std::getenv(kOuterEnvironmentVariable);
+    return value != nullptr && (outer == nullptr || !is_set(kDescriptorVariable) || !is_in_outer_environment(outer, variable, value));
 }
 
 /// A starter of a single process ends the search, too: the starters around it have not started this program. A `rollcall run` of one
 /// process may have started a script. So starters of several processes in that script come first: they have changed the environment. One of
 /// a single process does not. The program may have set its variables itself (those of torchrun, for its framework).
 Found look_in_environment() {
-    const bool in_script = by_rollcall_run() == ProcessCount::one && is_set(kAroundVariable);
+    const bool in_script = by_rollcall_run() == ProcessCount::one && is_set(kOuterEnvironmentVariable);
     Found run;
     for (const Starter& starter : kStarters) {
         const ProcessCount count = starter.count();
@@ -214,14 +214,14 @@ Evidence evident_starter() {
     return {starter->name, starter->variable.name, starter->join != nullptr, false};
 }
 
-std::string what_is_around(std::span<const std::string> environment) {
+std::string encode_outer_environment(std::span<const std::string> environment) {
     std::string text = ";";
     for (const std::string& assignment : environment) {
         const auto is_assigned = [&](const Variable& each) {
             return assignment.starts_with(each.name) && std::string_view(assignment).substr(std::strlen(each.name)).starts_with('=');
         };
         const auto is_of_it = [&](const Starter& starter) { return !starter.is_rollcall_run() && starter.any_variable(is_assigned); };
-        if (std::any_of(std::begin(kStarters), std::end(kStarters), is_of_it)) text += one_around(assignment);
+        if (std::any_of(std::begin(kStarters), std::end(kStarters), is_of_it)) text += encode_outer_variable(assignment);
     }
     return text;
 }

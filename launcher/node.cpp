@@ -16,7 +16,7 @@
 
 #include "bootstrap/notice_queue.hpp"
 #include "bootstrap/passing.hpp"
-#include "bootstrap/starters/around.hpp"
+#include "bootstrap/starters/outer_environment.hpp"
 #include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
@@ -156,7 +156,8 @@ void Node::start(Rank& rank, bool direct_input) {
         {fmt::format("{}={}", bootstrap::kDescriptorVariable, control.second.get()),
          fmt::format("{}={}", bootstrap::kJobVariable, order_.job), fmt::format("{}={}", bootstrap::kRankVariable, rank.number()),
          fmt::format("{}={}", bootstrap::kSizeVariable, order_.size)});
-    if (order_.size == 1) own.push_back(fmt::format("{}={}", bootstrap::kAroundVariable, bootstrap::what_is_around(own)));
+    if (order_.size == 1)
+        own.push_back(fmt::format("{}={}", bootstrap::kOuterEnvironmentVariable, bootstrap::encode_outer_environment(own)));
     Spawn what;
     what.path = preparation_.programs[application].c_str();
     what.argv = &order_.applications[application].argv;

@@ -14,8 +14,8 @@
 
 #include "bootstrap/bootstrap.hpp"
 #include "bootstrap/frames.hpp"
-#include "bootstrap/starters/around.hpp"
 #include "bootstrap/starters/directory.hpp"
+#include "bootstrap/starters/outer_environment.hpp"
 #include "foundation/descriptor.hpp"
 
 namespace rollcall::bootstrap {
@@ -26,7 +26,7 @@ using Environment = std::map<std::string, std::string>;
 const std::vector<const char*>& starter_variables() {
     static const std::vector<const char*> all = {kDescriptorVariable,
                                                  kSizeVariable,
-                                                 kAroundVariable,
+                                                 kOuterEnvironmentVariable,
                                                  "SLURM_PROCID",
                                                  "SLURM_STEP_ID",
                                                  "SLURM_NTASKS",
@@ -168,10 +168,11 @@ TEST_F(Starters, OneTaskIsAlone) {
 }
 
 /// What a `rollcall run` of one process gives its process, in this environment.
-Environment in_run_of_one(const Environment& around) {
+Environment in_run_of_one(const Environment& outer) {
     std::vector<std::string> assignments;
-    for (const auto& [variable, value] : around) assignments.push_back(variable + "=" + value);
-    return join(around, {{kDescriptorVariable, "5"}, {kSizeVariable, "1"}, {kAroundVariable, what_is_around(assignments)}});
+    for (const auto& [variable, value] : outer) assignments.push_back(variable + "=" + value);
+    return join(outer,
+                {{kDescriptorVariable, "5"}, {kSizeVariable, "1"}, {kOuterEnvironmentVariable, encode_outer_environment(assignments)}});
 }
 
 TEST_F(Starters, InTheScriptOfARunOfOneProcessWin) {

@@ -12,18 +12,18 @@
 namespace rollcall::bootstrap {
 
 /// `rollcall run` sets this variable for the rank of a job of one process.
-inline constexpr const char* kAroundVariable = "ROLLCALL_BOOTSTRAP_AROUND";
+inline constexpr const char* kOuterEnvironmentVariable = "ROLLCALL_BOOTSTRAP_AROUND";
 
 /// A variable as it is in the text.
-inline std::string one_around(std::string_view assignment) { return fmt::format("{};", assignment); }
+inline std::string encode_outer_variable(std::string_view assignment) { return fmt::format("{};", assignment); }
 
 /// Returns the text for an environment ("NAME=VALUE"): the variables of other starters (find.cpp). It begins with a semicolon, and each
 /// variable ends with one.
-std::string what_is_around(std::span<const std::string> environment);
+std::string encode_outer_environment(std::span<const std::string> environment);
 
 /// Whether the text has this variable with this value.
-inline bool was_around(std::string_view text, std::string_view variable, std::string_view value) {
-    return text.find(";" + one_around(fmt::format("{}={}", variable, value))) != std::string_view::npos;
+inline bool is_in_outer_environment(std::string_view text, std::string_view variable, std::string_view value) {
+    return text.find(";" + encode_outer_variable(fmt::format("{}={}", variable, value))) != std::string_view::npos;
 }
 
 }  // namespace rollcall::bootstrap

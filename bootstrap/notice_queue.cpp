@@ -26,10 +26,10 @@ void NoticeQueue::close() {
 void NoticeQueue::send(std::shared_ptr<const Blob> notice) {
     if (!socket_) return;
     unsent_.push_back(std::move(notice));
-    if (!waits_) send_those();
+    if (!waits_) send_pending();
 }
 
-void NoticeQueue::send_those() {
+void NoticeQueue::send_pending() {
     bool full = false;
     while (!unsent_.empty() && !full) {
         const Blob& notice = *unsent_.front();
@@ -53,7 +53,7 @@ void NoticeQueue::wait_for_room(bool wanted) {
 }
 
 void NoticeQueue::heard(std::uint32_t events) {
-    if (!gone_ || (events & EPOLLHUP) == 0) return send_those();
+    if (!gone_ || (events & EPOLLHUP) == 0) return send_pending();
     const auto gone = gone_;
     close();
     gone();

@@ -30,7 +30,7 @@ class NoticeQueue {
     void send(std::shared_ptr<const Blob> notice);
 
   private:
-    void send_those();
+    void send_pending();
     void wait_for_room(bool wanted);
     void heard(std::uint32_t events);
 

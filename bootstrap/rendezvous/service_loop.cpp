@@ -95,7 +95,7 @@ void Service::Loop::run() {
         try {
             poller_.wait(expected);
             keep_time(expected);
-            lose_those();
+            process_losses();
             announce_now();
         } catch (const std::exception& error) {  // probably out of memory; the processes that were served must do without this service
             log_message(LogLevel::err, "the rendezvous: {}", error.what());
@@ -268,7 +268,7 @@ void Service::Loop::lose_unheard(Peer& peer) {
     lose_later(peer, kClosed);
 }
 
-void Service::Loop::lose_those() {
+void Service::Loop::process_losses() {
     while (!losing_.empty()) {
         const auto [number, how] = std::move(losing_.front());
         losing_.erase(losing_.begin());

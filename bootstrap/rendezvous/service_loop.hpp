@@ -74,7 +74,7 @@ class Service::Loop : public HubHost::Routes {
     void drop(int number);
     void lose_later(Peer& peer, std::string how);
     void lose_unheard(Peer& peer);
-    void lose_those();
+    void process_losses();
     void say_farewell();
     void beat(Nanoseconds time);
     Nanoseconds next_moment() const;

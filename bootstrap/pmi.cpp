@@ -109,8 +109,8 @@ bool Pmi::send(std::string_view line, Timeout timeout) {
 
 Pmi::Answer Pmi::ask(std::string_view question, std::string_view answer, Timeout timeout) {
     // Names only the command and the key, because a value may be secret.
-    const auto who = [&] { return fmt::format("rank {}: PMI: '{}'", rank_, question.substr(0, question.find(" value="))); };
-    if (!send(question, timeout)) throw Error(ErrorCode::timeout, fmt::format("{}: the process manager does not accept it", who()));
+    const auto subject = [&] { return fmt::format("rank {}: PMI: '{}'", rank_, question.substr(0, question.find(" value="))); };
+    if (!send(question, timeout)) throw Error(ErrorCode::timeout, fmt::format("{}: the process manager does not accept it", subject()));
     const Meanwhile nothing;
     Waiting waiting(nothing, timeout);
     for (;;) {
@@ -118,7 +118,7 @@ Pmi::Answer Pmi::ask(std::string_view question, std::string_view answer, Timeout
             Answer got(received_.substr(0, end));
             received_.erase(0, end + 1);
             if (got.value("cmd") != answer || got.failed())
-                throw Error(ErrorCode::bootstrap, fmt::format("{} was answered with '{}'", who(), got.line().substr(0, 200)));
+                throw Error(ErrorCode::bootstrap, fmt::format("{} was answered with '{}'", subject(), got.line().substr(0, 200)));
             return got;
         }
         std::array<char, 4096> buffer;
@@ -126,13 +126,13 @@ Pmi::Answer Pmi::ask(std::string_view question, std::string_view answer, Timeout
         if (count > 0) {
             received_.append(buffer.data(), static_cast<std::size_t>(count));
             if (received_.size() > kLongestLine)
-                throw Error(ErrorCode::bootstrap, fmt::format("{} was answered with a line without end", who()));
+                throw Error(ErrorCode::bootstrap, fmt::format("{} was answered with a line without end", subject()));
             continue;
         }
         if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-            throw Error(ErrorCode::bootstrap, fmt::format("{} was not answered: the process manager is gone", who()));
+            throw Error(ErrorCode::bootstrap, fmt::format("{} was not answered: the process manager is gone", subject()));
         if (waiting.over())
-            throw Error(ErrorCode::timeout, fmt::format("{} was not answered within {} ms{}", who(),
+            throw Error(ErrorCode::timeout, fmt::format("{} was not answered within {} ms{}", subject(),
                                                         std::chrono::duration_cast<std::chrono::milliseconds>(timeout).count(),
                                                         question == kBarrier ? ": not every rank has come so far" : ""));
         waiting.on(socket_.get(), POLLIN);

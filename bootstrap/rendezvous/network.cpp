@@ -205,12 +205,12 @@ std::string address_among(std::span<const Interface> interfaces, std::string_vie
 
 std::string address_in_use(std::string_view net) { return address_among(list_interfaces(), net); }
 
-std::string advice_about(const SocketAddress& address, std::string_view who) {
-    if (!address.loopback()) return fmt::format("if {} runs, set ROLLCALL_NET on its host to an interface that this host reaches", who);
+std::string advice_about(const SocketAddress& address, std::string_view process) {
+    if (!address.loopback()) return fmt::format("if {} runs, set ROLLCALL_NET on its host to an interface that this host reaches", process);
     return fmt::format(
         "{} listens at a loopback address, which only its own host reaches: if there are others, set ROLLCALL_NET there to "
         "an interface that they reach",
-        who);
+        process);
 }
 
 bool is_of_this_host(const SocketAddress& address) {

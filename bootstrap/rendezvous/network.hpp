@@ -53,8 +53,8 @@ std::string address_in_use(std::string_view net);
 /// The same for a host with these interfaces.
 std::string address_among(std::span<const Interface> interfaces, std::string_view net);
 
-/// A clause that says what to do if another host does not reach `who`, for example rank 0, at this address.
-std::string advice_about(const SocketAddress& address, std::string_view who);
+/// A clause that says what to do if another host does not reach `process`, for example rank 0, at this address.
+std::string advice_about(const SocketAddress& address, std::string_view process);
 
 /// Whether processes of this host can listen at this address.
 bool is_of_this_host(const SocketAddress& address);

@@ -19,7 +19,7 @@ class Peek final : public Waitable {
     void begin(Engine& engine) override;
     void abandon(Engine& engine, const Error& error) override;
     /// Sets the watcher that is told when it ends. Call it as the owner of the lane, before the peek is done.
-    void watch(Watcher& who) noexcept { watcher_ = &who; }
+    void watch(Watcher& watcher) noexcept { watcher_ = &watcher; }
 
     const MatchKey key;
     std::uint64_t size = 0;      ///< The size of the message. Valid when done.

@@ -94,8 +94,8 @@ class WatchedTransfer final : public Transfer {
   public:
     using Transfer::Transfer;
     /// Sets the watcher that is told when it ends. Call it as the owner of the lane, before the transfer is done.
-    void watch(Watcher& who) noexcept {
-        watcher_ = &who;
+    void watch(Watcher& watcher) noexcept {
+        watcher_ = &watcher;
         watched = true;
     }
     Watcher& watcher() const noexcept { return *watcher_; }

@@ -203,13 +203,13 @@ class UcxTransport final : public Transport {
     void add_pending(std::vector<int>& peers) const override { requests_.add_pending(peers); }
 
     void disconnect(int peer) override {
-        Peer& whom = peers_[static_cast<std::size_t>(peer)];
-        whom.gone = true;
-        const ucp_ep_h endpoint = std::exchange(whom.endpoint, nullptr);  // a completion cannot send over it any more
+        Peer& disconnected = peers_[static_cast<std::size_t>(peer)];
+        disconnected.gone = true;
+        const ucp_ep_h endpoint = std::exchange(disconnected.endpoint, nullptr);  // a completion cannot send over it any more
         requests_.disconnect(peer);
         if (peer != options_.rank && shares_memory_with(peer)) hearing_.doubt(peer);
         if (!endpoint) return;
-        whom.was_connected = is_gone(here_, whom.place);  // if it lives, UCX may answer it over an endpoint of its own
+        disconnected.was_connected = is_gone(here_, disconnected.place);  // if it lives, UCX may answer it over an endpoint of its own
         // The key of the peer's board stays: transfers that use it may not have ended.
         closing_.begin(endpoint, true);
         if (!closing_.empty()) deferred_ = true;

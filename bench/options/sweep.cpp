@@ -109,10 +109,12 @@ void use_paper(Sweep& sweep, const SweepWords& words) {
 
 /// Called before a long run, so that it does not fail after it. Creates nothing.
 void require_writable(const char* option, const std::filesystem::path& path) {
-    const bool exists = std::filesystem::exists(path);
+    std::error_code ignored;  // access() gives the reason
+    const auto status = std::filesystem::status(path, ignored);
     const auto directory = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
-    if (::access(exists ? path.c_str() : directory.c_str(), W_OK) == 0 && !std::filesystem::is_directory(path)) return;
-    const int reason = std::filesystem::is_directory(path) ? EISDIR : errno;
+    const bool is_writable = ::access(std::filesystem::exists(status) ? path.c_str() : directory.c_str(), W_OK) == 0;
+    const int reason = std::filesystem::is_directory(status) ? EISDIR : is_writable ? 0 : errno;
+    if (reason == 0) return;
     throw Error(ErrorCode::invalid_argument, fmt::format("{} {} cannot be written: {}", option, quote(path.string()), error_text(reason)));
 }
 

@@ -225,17 +225,17 @@ Plan plan_of(const Words& words) {
         for (const TreeKind& kind : kTreeKinds)
             if (kind.name == chosen && (words.trees != "all" || in_all(kind, words))) plan.kinds.push_back(&kind);
     const std::size_t ranks = plan.problems.front().sizes.size();
-    for (std::string_view rest = words.roots; !rest.empty();) {
-        const std::string_view entry = rest.substr(0, rest.find(','));
-        rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    for (const std::string_view entry : entries(words.roots)) {
         if (entry == kBestRoot)
             plan.roots.push_back(kAnyRoot);
         else if (entry == kMiddleRoot)
             plan.roots.push_back(static_cast<int>(ranks / 2));
+        else if (const auto root = number_of_text<std::size_t>(entry); root && *root < ranks)
+            plan.roots.push_back(static_cast<int>(*root));
         else
-            plan.roots.push_back(static_cast<int>(parse_count(entry, "--root", 0, ranks - 1)));
+            throw Error(ErrorCode::invalid_argument,
+                        fmt::format("--root {}; allowed: middle, best, or ranks from 0 to {}", quote(entry), ranks - 1));
     }
-    if (plan.roots.empty()) throw Error(ErrorCode::invalid_argument, "--root is empty; allowed: middle, best, or ranks");
     for (const TreeKind* kind : plan.kinds) {
         if (words.late && kind->make == &TreeMaker::binary)
             throw Error(ErrorCode::invalid_argument, "--late with --trees binary; allowed: the others, which know arrivals");

@@ -295,10 +295,11 @@ TEST_F(BenchCommand, TreesForBlocksOfOwnSizes) {
     expect_refused("simulate tree --sizes same,skewed --seed 9", {"--seed", "nothing random", "--late"});
     for (const char* used :
          {"--sizes same,skewed --rho 7", "--sizes same,bucket --seed 9", "--sizes same --seed 9 --late 10", "--rho 7 --seed 9"})
-        EXPECT_EQ(run("simulate tree --ranks 8 --trees adaptive --root 0 --block 10 " + std::string(used)).code, 0) << used;
+        EXPECT_EQ(run("simulate tree --ranks 8 --trees adaptive --root '0, best' --block 10 " + std::string(used)).code, 0) << used;
     for (const char* ignored : {" --rho 6", " --seed 2"})
         expect_refused("simulate tree --sizes 1,2" + std::string(ignored), {"draws no sizes"});
-    expect_refused("simulate tree --sizes 1,2 --root 2", {"--root", "0 to 1"});
+    expect_refused("simulate tree --sizes 1,2 --root 2", {"--root '2'", "middle, best, or ranks from 0 to 1"});
+    expect_refused("simulate tree --sizes 1,2 --root 1,", {"--root ''", "0 to 1"});
     expect_refused("simulate tree --trees unordered --ranks 15", {"unordered for 15 ranks; allowed: up to 14"});
     expect_refused("simulate tree --draw " + picture.string(), {"--draw with several trees"});
     expect_refused("simulate tree --paper table1 --ranks 8", {"--paper together with"});

@@ -14,6 +14,12 @@
 
 constexpr std::size_t kNumbers = 100'000, kSamples = 64;  // of each rank
 
+// What the others need to know about a rank's result.
+struct Result {
+    std::uint32_t first, last;
+    std::size_t count;  // 0: there are no first and last numbers
+};
+
 // Returns the borders between the parts of the ranks. They are the same on all ranks, because all have the same samples.
 std::vector<std::uint32_t> borders_from(std::vector<std::uint32_t> samples, std::size_t ranks) {
     std::sort(samples.begin(), samples.end());
@@ -52,13 +58,16 @@ int main() {
         std::sort(sorted.begin(), sorted.end());
 
         // Checks that no number is lost, and that no rank has a smaller number than the rank before.
-        std::vector<std::uint32_t> ends = {sorted.empty() ? 0 : sorted.front(), sorted.empty() ? 0 : sorted.back()}, all_ends(2 * ranks);
-        world.allgather(ends, all_ends);
+        const Result own = sorted.empty() ? Result{} : Result{sorted.front(), sorted.back(), sorted.size()};
+        std::vector<Result> results(ranks);
+        world.allgather(own, results);
+        std::erase_if(results, [](const Result& result) { return result.count == 0; });
         std::uint64_t sum_after = std::accumulate(sorted.begin(), sorted.end(), std::uint64_t{0});
         world.allreduce(sum, rollcall::sum);
         world.allreduce(sum_after, rollcall::sum);
-        const bool is_sorted = std::is_sorted(all_ends.begin(), all_ends.end()) && sum == sum_after;
-        std::printf("rank %d has %zu numbers from %u to %u\n", world.rank(), sorted.size(), ends[0], ends[1]);
+        const auto overlap = [](const Result& lower, const Result& upper) { return lower.last > upper.first; };
+        const bool is_sorted = std::adjacent_find(results.begin(), results.end(), overlap) == results.end() && sum == sum_after;
+        std::printf("rank %d has %zu numbers from %u to %u\n", world.rank(), own.count, own.first, own.last);
         if (world.rank() == 0)
             std::printf("%zu numbers on %zu ranks are %s\n", ranks * kNumbers, ranks, is_sorted ? "sorted" : "in no order");
         job.finalize();

@@ -13,6 +13,7 @@
 
 #include <rollcall/error.hpp>
 
+#include "foundation/clock.hpp"
 #include "foundation/number.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
@@ -29,6 +30,8 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kBetweenPrograms = ":";
+/// Heartbeats of a host that is only busy are late by some milliseconds.
+constexpr Nanoseconds kLeastSilence = 100 * kMillisecond;
 
 /// The options of one program. The help needs `program`; the parser must not touch the program's own words.
 struct ProgramWords {
@@ -87,16 +90,16 @@ int parse_ranks(const std::string& text, const std::string& program) {
     return *ranks;
 }
 
-Timeout parse_time(const char* option, const std::string& text, bool zero_allowed) {
+Timeout parse_time(const char* option, const std::string& text, Nanoseconds least) {
     Nanoseconds time = -1;
     try {
         time = parse_duration(text);
     } catch (const Error&) {
         // The sentence below says more.
     }
-    if (time < (zero_allowed ? 0 : 1))
-        refuse(fmt::format("{} takes a duration {}, such as 30s, 500ms or 2min, not {}", option, zero_allowed ? "of 0 or more" : "above 0",
-                           quote(text)));
+    if (time < least)
+        refuse(fmt::format("{} takes a duration {}, such as 30s, 500ms or 2min, not {}", option,
+                           least == 1 ? "above 0" : fmt::format("of {} or more", exact_duration(least)), quote(text)));
     return Timeout(time);
 }
 
@@ -246,15 +249,15 @@ LaunchOptions options_from(const usage::Command& command, const RunWords& words)
     options.fanout = parse_number("--fanout", words.fanout, 1, "flat", 0).value_or(kDefaultFanout);
     options.input = parse_input(words.input);
     options.output_directory = words.output_directory;
-    if (!words.timeout.empty()) options.timeout = parse_time("--timeout", words.timeout, false);
+    if (!words.timeout.empty()) options.timeout = parse_time("--timeout", words.timeout, 1);
     options.stack_traces = words.stack_traces;
     if (options.stack_traces && words.timeout.empty())
         refuse("--stack-traces needs --timeout: the stacks are written when that time is over");
     options.max_failures = parse_number("--max-failures", words.max_failures, 0, "all", kAllMayFail).value_or(0);
-    if (!words.grace.empty()) options.grace = parse_time("--grace", words.grace, true);
-    if (!words.silence.empty()) options.silence = parse_time("--silence", words.silence, false);
+    if (!words.grace.empty()) options.grace = parse_time("--grace", words.grace, 0);
+    if (!words.silence.empty()) options.silence = parse_time("--silence", words.silence, kLeastSilence);
     if (!words.launch_timeout.empty()) {
-        options.launch_timeout = parse_time("--launch-timeout", words.launch_timeout, false);
+        options.launch_timeout = parse_time("--launch-timeout", words.launch_timeout, 1);
         options.all_must_join = true;
     }
     options.tag_output = words.tag_output;

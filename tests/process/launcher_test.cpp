@@ -47,7 +47,7 @@ TEST(Launcher, WrongUsageIsOneLineAndTwo) {
         {{"--hostfile", "/nonexistent/hosts", "true"}, "/nonexistent/hosts"},
         {{"--hosts", "a:2", "-n", "3", "true"}, "--oversubscribe"},
         {{"--hosts", "a:2", "--agent", "sh '", "true"}, "not closed"},
-        {{"--silence", "0", "-n", "1", "true"}, "--silence"},
+        {{"--silence", "99ms", "-n", "1", "true"}, "--silence takes a duration of 100ms or more"},
         {{"-n", "1", "--timeout", "soon", "true"}, "'soon'"},
         {{"-n", "1", "--timeout", "0", "true"}, "--timeout"},
         {{"-np", "3", "true"}, "allowed here: -n N"},

@@ -25,18 +25,18 @@ using runtime::Task;
 /// What a call offers and what an algorithm needs. The conditions of a call are the same on all ranks: only facts that all ranks know
 /// count.
 enum class Condition : std::uint16_t {
-    oracle = 1 << 0,          ///< All arrivals are known in advance (simulations only).
-    landing = 1 << 1,         ///< Early data can land (the budget is not zero).
-    shared_boards = 1 << 2,   ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
-    equal_blocks = 1 << 3,    ///< All blocks have the same size.
-    commutative = 1 << 4,     ///< Operands may be combined in any order.
-    any_order = 1 << 5,       ///< The result may also differ, in its last bits, with the order of arrival.
-    node_memory = 1 << 7,     ///< All ranks are on one node and share memory in which they publish.
-    whole_pieces = 1 << 6,    ///< A piece of node memory has room for an element.
-    several_nodes = 1 << 10,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
-    even_nodes = 1 << 9,      ///< Of the ranks' several nodes, none has less than half as many of the ranks as another one.
-    background = 1 << 8,      ///< A rank's part may begin before its caller and go on after it (runtime/engine/deputy.hpp).
-    called = 1 << 11,         ///< It is not planned: nothing is known of its callers before they come.
+    oracle = 1 << 0,         ///< All arrivals are known in advance (simulations only).
+    landing = 1 << 1,        ///< Early data can land (the budget is not zero).
+    shared_boards = 1 << 2,  ///< All ranks are on one node and share memory, and have slots on each other's arrivals boards.
+    equal_blocks = 1 << 3,   ///< All blocks have the same size.
+    commutative = 1 << 4,    ///< Operands may be combined in any order.
+    any_order = 1 << 5,      ///< The result may also differ, in its last bits, with the order of arrival.
+    node_memory = 1 << 6,    ///< All ranks are on one node and share memory in which they publish.
+    whole_pieces = 1 << 7,   ///< A piece of node memory has room for an element.
+    several_nodes = 1 << 8,  ///< The ranks are on several nodes, at least one of which has several ranks that share memory (Group::nodes).
+    even_nodes = 1 << 9,     ///< Of the ranks' several nodes, none has less than half as many of the ranks as another one.
+    background = 1 << 10,    ///< A rank's part may begin before its caller and go on after it (runtime/engine/deputy.hpp).
+    called = 1 << 11,        ///< It is not planned: nothing is known of its callers before they come.
 };
 
 class Conditions {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -31,7 +32,13 @@ constexpr Need kNeeds[] = {
     {Condition::commutative, "needs an operation that commutes"},
     {Condition::any_order, "combines in the order of arrival, but this call must give the same result in any order"},
     {Condition::whole_pieces, "needs elements of at most 64 KiB each"},
+    {Condition::even_nodes, "needs nodes none of which has less than half as many of the ranks as another one"},
+    {Condition::called, "does not run in plans"},
 };
+static_assert(std::accumulate(std::begin(kNeeds), std::end(kNeeds), Conditions(),
+                              [](Conditions named, const Need& need) { return named.with(need.condition); })
+                  .contains(kReal | Condition::oracle),
+              "a condition has no words");
 
 /// Returns null when no algorithm of this operation has this number.
 const AlgorithmEntry* entry_of(OperationKind kind, std::uint16_t number) noexcept {

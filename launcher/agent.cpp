@@ -141,7 +141,7 @@ int serve(Guarded& guarded, std::atomic<Nanoseconds>& silence) {
         [&](const Frame& frame) {
             if (frame.type != FrameType::heartbeat) frames.push_back(frame);
         },
-        [&](const std::string& how) {
+        [&](Link::Cause, const std::string& how) {
             if (!closed) closed = "its launcher is gone (" + how + ")";
         });
     link.send(FrameWriter(FrameType::agent_hello).u32(kAgentProtocol).text(host_name()).finish());

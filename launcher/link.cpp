@@ -103,15 +103,15 @@ void Link::take() {
             if (!*alive) return;
         }
     } catch (const Error& error) {
-        if (*alive) close(error.what());
+        if (*alive) close(Cause::invalid, error.what());
         return;
     }
-    if (!open) close("its connection was closed");
+    if (!open) close(Cause::closed, "its connection was closed");
 }
 
-void Link::close(const std::string& how) {
+void Link::close(Cause cause, const std::string& how) {
     const auto on_closed = on_closed_;  // a copy, because the call may destroy this object
-    on_closed(how);
+    on_closed(cause, how);
 }
 
 Nanoseconds Link::lost_at() const { return heard_ < kNever - patience_ ? heard_ + patience_ : kNever; }
@@ -138,7 +138,7 @@ void Link::tick() {
         pollfd waiting{in_.get(), POLLIN, 0};
         if (::poll(&waiting, 1, 0) > 0) return take();
         silence_ = kNever;
-        close(fmt::format("nothing was heard of it for {}", exact_duration(patience_)));
+        close(Cause::silent, fmt::format("nothing was heard of it for {}", exact_duration(patience_)));
     }
 }
 

@@ -15,13 +15,14 @@
 
 namespace rollcall::launcher {
 
-/// Receives frames while it exists and gives them to `on_frame`. Calls `on_closed` once, with the reason, when the
+/// Receives frames while it exists and gives them to `on_frame`. Calls `on_closed` once, with the cause and its words, when the
 /// other side is gone, sends something that is not a frame, or has not been heard of for the time of silence. Both
 /// functions may destroy the link.
 class Link {
   public:
     using OnFrame = std::function<void(const Frame&)>;
-    using OnClosed = std::function<void(const std::string& how)>;
+    enum class Cause { silent, closed, invalid };
+    using OnClosed = std::function<void(Cause cause, const std::string& how)>;
 
     /// `in` and `out` may be the same descriptor (a socket). They become non-blocking, and stay open as long as the
     /// link.
@@ -54,7 +55,7 @@ class Link {
 
   private:
     void flush();
-    void close(const std::string& how);
+    void close(Cause cause, const std::string& how);
     Nanoseconds lost_at() const;
     int out() const { return out_ ? out_.get() : in_.get(); }
 

@@ -191,7 +191,7 @@ void Remote::start() {
     shell_ = child;
     link_ = std::make_unique<Link>(
         poller_, std::move(ours), Descriptor(), [this](const Frame& frame) { said(frame); },
-        [this](const std::string& how) { closed(how); });
+        [this](Link::Cause cause, const std::string& how) { closed(cause, how); });
     // The start-up files of the remote shell may write a greeting.
     link_->begin_with(FrameType::agent_hello, [this](const std::string& text) {
         shell_output_ += text;
@@ -235,11 +235,11 @@ void Remote::said(const Frame& frame) {
     events_.said(frame);
 }
 
-void Remote::closed(const std::string& how) {
+void Remote::closed(Link::Cause cause, const std::string& how) {
     ended_link_ = std::move(link_);
     if (over_) return;
     closed_how_ = how;
-    closed_at_ = how.starts_with("nothing was heard") ? monotonic_now() - kLinkClosedBeforeDeath : monotonic_now();
+    closed_at_ = cause == Link::Cause::silent ? monotonic_now() - kLinkClosedBeforeDeath : monotonic_now();
 }
 
 bool Remote::hear_shell() {

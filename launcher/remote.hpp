@@ -94,7 +94,7 @@ class Remote {
 
   private:
     void said(const Frame& frame);
-    void closed(const std::string& how);
+    void closed(Link::Cause cause, const std::string& how);
     void lose(const std::string& how, int code);
     /// Returns false if there was nothing to read.
     bool hear_shell();

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,10 @@ TEST(LauncherLinks, WhoTakesBytesAndSaysNothingIsLost) {
     ASSERT_TRUE(ends);
     Poller poller;
     std::string closed;
+    std::optional<Link::Cause> cause;
     Link link(
-        poller, std::move(ends.first), Descriptor(), [](const Frame&) {}, [&](const std::string& how) { closed = how; });
+        poller, std::move(ends.first), Descriptor(), [](const Frame&) {},
+        [&](Link::Cause why, const std::string& how) { cause = why, closed = how; });
     link.watch(200 * kMillisecond);
     std::vector<char> chunk(std::size_t{1} << 20);
     const std::string long_text(50'000, 'x');
@@ -40,6 +43,7 @@ TEST(LauncherLinks, WhoTakesBytesAndSaysNothingIsLost) {
         while (::recv(ends.second.get(), chunk.data(), chunk.size(), MSG_DONTWAIT) > 0) {
         }
     }
+    EXPECT_EQ(cause, Link::Cause::silent) << closed;
     EXPECT_TRUE(closed.starts_with("nothing was heard of it")) << closed;
 }
 

@@ -89,7 +89,8 @@ TEST(LauncherLink, WhatHasComeIsHeardBeforeASilenceCounts) {
     Poller poller;
     std::string closed;
     Link link(
-        poller, Descriptor(ends[0]), Descriptor(), [](const bootstrap::Frame&) {}, [&](const std::string& how) { closed = how; });
+        poller, Descriptor(ends[0]), Descriptor(), [](const bootstrap::Frame&) {},
+        [&](Link::Cause, const std::string& how) { closed = how; });
     const auto heartbeat = bootstrap::FrameWriter(bootstrap::FrameType::heartbeat).finish();
     ASSERT_EQ(::send(other.get(), heartbeat.data(), heartbeat.size(), 0), static_cast<ssize_t>(heartbeat.size()));
     link.watch(1);  // a nanosecond, which is over

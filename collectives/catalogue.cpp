@@ -165,7 +165,8 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
     }
     // Where blocks have sizes of their own, the algorithm itself makes room for what comes, once it has been told how much that is.
     if (brought > 0 && !call.own_sizes)
-        part.kept = entry->segmented ? brought / call.bytes * room_of_pieces(call.bytes, call.segment_bytes) : brought;
+        part.kept = entry->segmented ? brought / call.bytes * room_of_pieces(call.bytes, whole_segment(part.combiner, call.segment_bytes))
+                                     : brought;
     if (entry->only_publishes) part.only_publishes = entry->only_publishes(call.bytes, call.root, rank, group);
     if (entry->passes_on) part.passed_on = entry->passes_on(call.bytes, call.root, rank, group);
     // A rank that collects also waits for the ranks below it.

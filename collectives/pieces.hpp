@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "foundation/combiner.hpp"
 #include "runtime/engine/operation.hpp"
 
 namespace rollcall::collectives {
@@ -12,6 +13,11 @@ namespace rollcall::collectives {
 /// The number of pieces into which a message of `bytes` bytes is cut. A segment of 0 means that it is not cut.
 constexpr std::uint64_t segment_count(std::uint64_t bytes, std::uint64_t segment) {
     return segment == 0 || bytes <= segment ? 1 : (bytes + segment - 1) / segment;
+}
+
+/// The segment of elements that are combined: whole elements. 0 remains 0.
+inline std::uint64_t whole_segment(const Combiner& combiner, std::uint64_t segment) noexcept {
+    return segment == 0 ? 0 : combiner.whole_elements(segment);
 }
 
 /// At most so many pieces are under way at the same time between two ranks.

@@ -14,8 +14,7 @@ constexpr std::size_t kMostChildren = 2;
 /// This rank's place in the tree, and the pieces.
 struct Way {
     Way(const Operation& op, const TreePlace& place)
-        : pieces(op, op.arguments().contribution.size,
-                 op.arguments().segment_bytes ? op.arguments().combiner.whole_elements(op.arguments().segment_bytes) : 0),
+        : pieces(op, op.arguments().contribution.size, whole_segment(op.arguments().combiner, op.arguments().segment_bytes)),
           children(place.children),
           next(place.parent),
           goes_across(place.parent < 0 && op.rank() != op.root()) {

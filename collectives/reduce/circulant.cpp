@@ -27,8 +27,7 @@ Task reduce_circulant(Operation& op) {
         co_await copy_own(op, op.arguments().data, contribution);
         co_return;
     }
-    const std::uint64_t segment = op.arguments().segment_bytes;
-    const Pieces pieces(op, contribution.size, segment ? op.arguments().combiner.whole_elements(segment) : 0);
+    const Pieces pieces(op, contribution.size, whole_segment(op.arguments().combiner, op.arguments().segment_bytes));
     const auto rank_at = [&](int distance) { return static_cast<int>((static_cast<long long>(op.root()) + distance) % n); };
     std::optional<Scratch> memory;
     const auto sum = op.rank() == op.root() ? op.arguments().data : memory.emplace(contribution.size, contribution).bytes();

@@ -27,8 +27,7 @@ Task scan_linear(Operation& op) {
     const auto contribution = op.arguments().contribution;
     const auto data = op.arguments().data;
     const bool is_first = rank == 0, is_last = rank + 1 == op.size(), exclusive = is_exclusive(op);
-    const std::uint64_t asked = op.arguments().segment_bytes;
-    const Pieces pieces(op, contribution.size, asked ? op.arguments().combiner.whole_elements(asked) : 0);
+    const Pieces pieces(op, contribution.size, whole_segment(op.arguments().combiner, op.arguments().segment_bytes));
     // In an exclusive scan, what comes is the result. But it must not be written over elements that are still to be combined with it.
     const bool comes_aside = !exclusive || is_in_place(op);
     const Scratch aside(!is_first && comes_aside ? pieces.room() : 0, contribution);

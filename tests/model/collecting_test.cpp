@@ -86,6 +86,10 @@ TEST(Collecting, ALateRankOfABinaryTreeHasCollectedBeforeItComes) {
                 if (rank == root) continue;
                 EXPECT_EQ(part.collected, 1000 * children);
                 EXPECT_EQ(part.kept, 1000 * children) << "four pieces of each child";
+                const auto numbers = reduction_of<std::int64_t>(sum);
+                const auto of_numbers =
+                    collectives::part_alone(collectives::make_call(binary(), root, 752, 251, numbers), rank, group_of(n));
+                EXPECT_EQ(of_numbers.kept, 4 * 248 * children) << "pieces of whole numbers are smaller, and four instead of three";
             }
 }
 

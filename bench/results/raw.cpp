@@ -94,6 +94,7 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path, RawFile kind) {
     std::map<std::string, std::size_t> index;  // maps the identifying columns to a position in cells
     std::string text;
     Line line{path, 0};
+    bool has_heading = false;
     while (std::getline(file, text)) {
         if (kind == RawFile::cut_off && file.eof()) break;  // the last line has no end
         ++line.number;
@@ -104,7 +105,7 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path, RawFile kind) {
         } catch (const Error& error) {
             line.reject(error.what());
         }
-        if (line.number == 1) {
+        if (!std::exchange(has_heading, true)) {
             if (fields != heading()) line.reject("this is not the heading of a file of raw samples");
             continue;
         }
@@ -156,7 +157,7 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path, RawFile kind) {
         });
         return cells;
     }
-    if (line.number == 0) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}': the file is empty", path.string()));
+    if (!has_heading) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples '{}': the file is empty", path.string()));
     for (const RawCell& cell : cells)
         for (const CallSample& sample : cell.samples)
             if (sample.asked.size() != static_cast<std::size_t>(cell.identity.ranks))

@@ -112,6 +112,8 @@ TEST_F(BenchRaw, BrokenFilesAreNamedWithTheirLine) {
     EXPECT_TRUE(mentions(refusal(), "empty"));
     write("a,b,c\n");
     EXPECT_TRUE(mentions(refusal(), "line 1: this is not the heading"));
+    write("\na,b,c\n");
+    EXPECT_TRUE(mentions(refusal(), "line 2: this is not the heading"));
     write(kHeading + row + "0,0,1,2,,\n");
     EXPECT_TRUE(mentions(refusal(), "line 2: 19 columns instead of 20"));
     write(kHeading + row + "0,0,1,2,3,,\n" + row + "0,1,1,x,3,,\n");

@@ -152,11 +152,11 @@ PeerLines run_peer(const Peer& peer, int ranks, const std::vector<std::string>& 
         throw usage::EarlyEnd(ErrorCode::state, fmt::format("signal {} came while the peer {} ran", result.interrupted, peer.name),
                               usage::kSignal + result.interrupted);
     if (result.timed_out)
-        throw usage::EarlyEnd(
-            ErrorCode::timeout,
-            fmt::format("the peer {} did not end within {}; --timeout gives it another time {}", peer.name,
-                        format_duration(static_cast<double>(std::chrono::nanoseconds(limit).count()) * 1e-9), result.errors),
-            usage::kTimeOver);
+        throw usage::EarlyEnd(ErrorCode::timeout,
+                              fmt::format("the peer {} did not end within {}; --timeout sets another limit{}{}", peer.name,
+                                          format_duration(static_cast<double>(std::chrono::nanoseconds(limit).count()) * 1e-9),
+                                          result.errors.empty() ? "" : "; it printed: ", result.errors),
+                              usage::kTimeOver);
     if (result.exit_code != 0)
         throw Error(ErrorCode::state, fmt::format("the peer {} failed (exit code {}): {}", peer.name, result.exit_code, result.errors));
     PeerLines lines;

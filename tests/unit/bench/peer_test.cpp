@@ -222,6 +222,8 @@ TEST(BenchPeer, APeerThatHangsIsNamedWithItsLimit) {
         ADD_FAILURE() << "it cannot have ended";
     } catch (const usage::EarlyEnd& error) {
         EXPECT_TRUE(mentions(error.what(), "the peer some did not end within 1")) << error.what();
+        EXPECT_TRUE(std::string_view(error.what()).ends_with("; --timeout sets another limit"))
+            << "it has printed nothing: " << error.what();
         EXPECT_EQ(error.exit_code(), 124) << "as a job of Rollcall that takes too long";
     }
 }

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <rollcall/error.hpp>
 #include <utility>
 
+#include "foundation/clock.hpp"
 #include "foundation/ends.hpp"
 #include "foundation/error_text.hpp"
 #include "launcher/processes/spawn.hpp"
@@ -115,10 +117,7 @@ int SignalsToEnd::wait_for(std::chrono::milliseconds time) const {
 }
 
 Child::Child(const std::vector<std::string>& arguments, const ChildOptions& options)
-    : program_(arguments.at(0)),
-      signals_(options.signals),
-      limited_(options.timeout != kForever),
-      deadline_(limited_ ? Clock::now() + options.timeout : Clock::time_point::max()) {
+    : program_(arguments.at(0)), signals_(options.signals), deadline_(deadline_after(options.timeout)) {
     Pipe in = open_pipe(program_), out = open_pipe(program_), errors = open_pipe(program_);
 
     std::vector<std::string> own;
@@ -154,23 +153,28 @@ void Child::end() {
 }
 
 void Child::end_soon() {
-    is_ending_ = limited_ = true;
-    deadline_ = Clock::now() + kChildGrace;
+    is_ending_ = true;
+    deadline_ = deadline_after(kChildGrace);
 }
 
-/// Serves all three streams at once until the child has closed its own two. Otherwise a child that prints before it has read all its input
-/// could deadlock with this process.
+/// Serves all three streams at once until the child has closed its own two and has ended. Otherwise a child that prints before it has read
+/// all its input could deadlock with this process.
 void Child::serve(std::string_view input, ChildResult& result) {
+    Descriptor process_end;
     for (;;) {
         if (input.empty()) input_.reset();
-        std::array<pollfd, 4> descriptors{{{input_.get(), POLLOUT, 0},
+        if (!process_end && !output_ && !errors_) {
+            process_end.reset(static_cast<int>(::syscall(SYS_pidfd_open, process_, 0)));
+            if (!process_end) break;  // waitpid() waits as well, but without a limit
+        }
+        std::array<pollfd, 5> descriptors{{{input_.get(), POLLOUT, 0},
                                            {output_.get(), POLLIN, 0},
                                            {errors_.get(), POLLIN, 0},
-                                           {signals_ != nullptr ? signals_->descriptor() : -1, POLLIN, 0}}};
-        if (output_.get() < 0 && errors_.get() < 0) break;
+                                           {signals_ != nullptr ? signals_->descriptor() : -1, POLLIN, 0},
+                                           {process_end.get(), POLLIN, 0}}};
         int limit = -1;
-        if (limited_) {
-            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now()).count();
+        if (deadline_ != kNever) {
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::chrono::nanoseconds(deadline_ - monotonic_now())).count();
             limit = static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
             if (left <= 0) {
                 if (is_ending_) {
@@ -183,6 +187,7 @@ void Child::serve(std::string_view input, ChildResult& result) {
             }
         }
         if (::poll(descriptors.data(), descriptors.size(), limit) < 0 && errno != EINTR) break;
+        if (descriptors[4].revents != 0) break;
         bool from_keyboard = false;
         if (const int signal = descriptors[3].revents != 0 ? signals_->next(from_keyboard) : 0; signal != 0 && !is_ending_) {
             result.interrupted = signal;

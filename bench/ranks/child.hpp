@@ -73,7 +73,6 @@ class Child {
     ChildResult finish(std::string_view input = {});
 
   private:
-    using Clock = std::chrono::steady_clock;
     /// Asks the child to end. It is killed after kChildGrace.
     void end();
     void end_soon();
@@ -83,8 +82,8 @@ class Child {
     const SignalsToEnd* signals_;
     Descriptor input_, output_, errors_;
     pid_t process_ = -1;  ///< -1: there is none, or none any more.
-    bool limited_, is_ending_ = false;
-    Clock::time_point deadline_;
+    bool is_ending_ = false;
+    Nanoseconds deadline_;
 };
 
 /// Runs a child from its start to its end. Any thread may call it, without signals.

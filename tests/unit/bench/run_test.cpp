@@ -169,6 +169,16 @@ TEST(BenchChild, IsEndedWhenItsTimeIsOver) {
     EXPECT_TRUE(run_child({"sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"}, {},
                           {.environment = {}, .timeout = std::chrono::milliseconds(50)})
                     .timed_out);
+    // One of which no output will come.
+    EXPECT_TRUE(
+        run_child({"sh", "-c", "exec sleep 100 >&- 2>&-"}, {}, {.environment = {}, .timeout = std::chrono::milliseconds(50)}).timed_out);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(50));
+}
+
+TEST(BenchChild, MayHaveMoreTimeThanTheClockCanCount) {
+    const ChildResult result = run_child({"true"}, {}, {.environment = {}, .timeout = kForever - std::chrono::nanoseconds(1)});
+    EXPECT_FALSE(result.timed_out);
+    EXPECT_EQ(result.exit_code, 0);
 }
 
 TEST(BenchChild, GetsTheEnvironmentItIsGiven) {

@@ -126,10 +126,9 @@ namespace {
 
 ChosenAlgorithms algorithms_of(const Settings& settings) {
     ChosenAlgorithms chosen;
-    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
-        for (const collectives::OperationRow& row : rows)
-            if (const auto* const entry = collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]))
-                chosen.set(row.kind, *entry);
+    for (const collectives::OperationRow& row : collectives::all_operations())
+        if (const auto* const entry = collectives::algorithm_of_setting(row, settings.algorithms[index_of(row.kind)]))
+            chosen.set(row.kind, *entry);
     return chosen;
 }
 

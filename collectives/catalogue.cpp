@@ -42,11 +42,10 @@ static_assert(std::accumulate(std::begin(kNeeds), std::end(kNeeds), Conditions()
 
 /// Returns null when no algorithm of this operation has this number.
 const AlgorithmEntry* entry_of(OperationKind kind, std::uint16_t number) noexcept {
-    for (const auto rows : {operations(), intergroup_operations()})
-        for (const OperationRow& row : rows)
-            if (row.kind == kind)
-                for (const AlgorithmEntry& entry : row.algorithms)
-                    if (entry.number == number) return &entry;
+    for (const OperationRow& row : all_operations())
+        if (row.kind == kind)
+            for (const AlgorithmEntry& entry : row.algorithms)
+                if (entry.number == number) return &entry;
     return nullptr;
 }
 
@@ -97,17 +96,16 @@ const AlgorithmEntry* algorithm_of_setting(const OperationRow& row, std::string_
 }
 
 void judge_algorithms(Settings& settings, std::vector<SettingTrouble>& troubles) {
-    for (const auto rows : {operations(), intergroup_operations()})
-        for (const OperationRow& row : rows) {
-            std::string& name = settings.algorithms[index_of(row.kind)];
-            try {
-                algorithm_of_setting(row, name);
-            } catch (const Error& error) {
-                const std::string variable(kOperationNames[index_of(row.kind)].setting);
-                troubles.push_back({.variable = variable, .value = name, .sentence = error.what()});
-                name = Settings().algorithms[index_of(row.kind)];
-            }
+    for (const OperationRow& row : all_operations()) {
+        std::string& name = settings.algorithms[index_of(row.kind)];
+        try {
+            algorithm_of_setting(row, name);
+        } catch (const Error& error) {
+            const std::string variable(kOperationNames[index_of(row.kind)].setting);
+            troubles.push_back({.variable = variable, .value = name, .sentence = error.what()});
+            name = Settings().algorithms[index_of(row.kind)];
         }
+    }
 }
 
 std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexcept {

@@ -170,6 +170,7 @@ const OperationRow* find_operation(std::string_view wanted) noexcept {
     return found == rows.end() ? nullptr : &*found;
 }
 
+std::span<const OperationRow> all_operations() noexcept { return kRows; }
 std::span<const OperationRow> operations() noexcept { return std::span(kRows).first(std::size(kRows) - kBetweenGroups); }
 std::span<const OperationRow> intergroup_operations() noexcept { return std::span(kRows).last(kBetweenGroups); }
 

@@ -113,7 +113,9 @@ std::span<const OperationRow> operations() noexcept;
 /// The operations between two groups. What a rank gets are the blocks of the other group. If there is a root, `others` are the ranks of the
 /// group that it is not in; the other ranks of its own group have no buffers. (operations() has the other operations.)
 std::span<const OperationRow> intergroup_operations() noexcept;
-/// Every algorithm, by operation.
+/// First operations(), then intergroup_operations().
+std::span<const OperationRow> all_operations() noexcept;
+/// Every algorithm of operations(), by operation.
 inline auto catalogue() {
     return operations() | std::views::transform([](const OperationRow& row) -> const auto& { return row.algorithms; }) | std::views::join;
 }

@@ -40,8 +40,7 @@ void print_algorithms(output::Format format) {
         if (!is_text) row.push_back({"paper", entry.paper});
         table.add(row);
     };
-    for (const auto& entry : collectives::catalogue()) add(entry);
-    for (const collectives::OperationRow& row : collectives::intergroup_operations())
+    for (const collectives::OperationRow& row : collectives::all_operations())
         for (const auto& entry : row.algorithms) add(entry);
     table.finish();
     constexpr const char* kLeftOut = "not shown here, but with --format csv or json: segmented, simulated_only, paper";

@@ -58,11 +58,10 @@ collectives::Conditions conditions(const Settings& settings, Place place, int ra
 
 const collectives::OperationRow& row_of(const std::string& operation) {
     std::vector<std::string_view> names;
-    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
-        for (const collectives::OperationRow& row : rows) {
-            if (name(row.kind) == operation) return row;
-            names.push_back(name(row.kind));
-        }
+    for (const collectives::OperationRow& row : collectives::all_operations()) {
+        if (name(row.kind) == operation) return row;
+        names.push_back(name(row.kind));
+    }
     throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
 }
 

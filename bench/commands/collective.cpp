@@ -190,18 +190,17 @@ void add_command(usage::Command& bench, OperationKind operation, const std::stri
 }  // namespace
 
 void add_collective_commands(usage::Command& bench, int& exit_code) {
-    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
-        for (const collectives::OperationRow& row : rows) {
-            // The allgather between two groups has commands of its own.
-            if (!row.moves_data || row.kind == OperationKind::intergroup_allgather) continue;
-            const std::string name(runtime::name(row.kind));
-            add_command(bench, row.kind, name,
-                        "Measure " + name + " under arrival patterns, with or without compute phases, all algorithms interleaved", {},
-                        exit_code);
-            if (row.has_own_sizes)
-                add_command(bench, row.kind, name + "v",
-                            fmt::format("Measure {} of blocks of different sizes, in eleven distributions", name), "spikes", exit_code);
-        }
+    for (const collectives::OperationRow& row : collectives::all_operations()) {
+        // The allgather between two groups has commands of its own.
+        if (!row.moves_data || row.kind == OperationKind::intergroup_allgather) continue;
+        const std::string name(runtime::name(row.kind));
+        add_command(bench, row.kind, name,
+                    "Measure " + name + " under arrival patterns, with or without compute phases, all algorithms interleaved", {},
+                    exit_code);
+        if (row.has_own_sizes)
+            add_command(bench, row.kind, name + "v", fmt::format("Measure {} of blocks of different sizes, in eleven distributions", name),
+                        "spikes", exit_code);
+    }
 }
 
 }  // namespace rollcall::bench

@@ -22,9 +22,8 @@ const Estimate& value_of(const Cell& cell, std::string_view name) {
 /// Whether the root gets data of the other ranks.
 bool collects(const std::string& operation) {
     const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::Who::root; };
-    for (const auto rows : {collectives::operations(), collectives::intergroup_operations()})
-        for (const collectives::OperationRow& row : rows)
-            if (runtime::name(row.kind) == operation) return row.any_operand(is_result);
+    for (const collectives::OperationRow& row : collectives::all_operations())
+        if (runtime::name(row.kind) == operation) return row.any_operand(is_result);
     return false;
 }
 

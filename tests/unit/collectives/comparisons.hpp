@@ -11,10 +11,9 @@ inline constexpr double kRounding = 1 + 1e-6;
 
 template <class Visit>
 void for_each_comparison(Visit visit) {
-    for (const auto rows : {operations(), intergroup_operations()})
-        for (const OperationRow& row : rows)
-            for (const Rule& rule : row.rules)
-                if (rule.compares()) visit(row, rule);
+    for (const OperationRow& row : all_operations())
+        for (const Rule& rule : row.rules)
+            if (rule.compares()) visit(row, rule);
 }
 
 }  // namespace rollcall::collectives

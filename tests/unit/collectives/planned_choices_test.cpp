@@ -37,14 +37,13 @@ void expect_choices_of_calls(const OperationRow& row, Conditions has) {
 
 // Deputies serve both. Only where hints are worth more than leaving after a copy is the choice another one.
 TEST(PlannedChoices, AreThoseOfCalls) {
-    for (const auto rows : {operations(), intergroup_operations()})
-        for (const OperationRow& row : rows)
-            for (const Conditions has : {kApart, kOnNodes, kOnOneNode}) {
-                expect_choices_of_calls(row, has);
-                expect_choices_of_calls(row, has.without(Condition::background));
-                expect_choices_of_calls(row, has.without(Condition::background | Condition::landing));
-                if (row.has_own_sizes) expect_choices_of_calls(row, has.without(Condition::equal_blocks));
-            }
+    for (const OperationRow& row : all_operations())
+        for (const Conditions has : {kApart, kOnNodes, kOnOneNode}) {
+            expect_choices_of_calls(row, has);
+            expect_choices_of_calls(row, has.without(Condition::background));
+            expect_choices_of_calls(row, has.without(Condition::background | Condition::landing));
+            if (row.has_own_sizes) expect_choices_of_calls(row, has.without(Condition::equal_blocks));
+        }
 }
 
 TEST(PlannedChoices, AreAlgorithmsWithDeputies) {

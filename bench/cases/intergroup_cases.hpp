@@ -42,7 +42,7 @@ std::vector<std::string> parse_intergroup_algorithms(std::string_view names, boo
 std::vector<GroupCase> cases_of_settings(std::string_view settings, std::optional<bool> own_sizes, std::span<const std::uint64_t> ranks,
                                          std::span<const std::uint64_t> blocks);
 
-/// "12,4" gives 12 and 4. `option` is named in the Error{invalid_argument}.
+/// "12,4" gives 12 and 4. Throws Error{invalid_argument}.
 std::vector<std::uint64_t> parse_groups(const std::string& text);
 
 /// The same, whose sum must be `ranks`. An empty text gives half of the ranks each.

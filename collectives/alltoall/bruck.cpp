@@ -23,7 +23,7 @@ Task alltoall_bruck(Operation& op) {
         return blocks_of(in.bytes(), bytes, static_cast<std::size_t>(first), static_cast<std::size_t>(count));
     };
     if (n == 1) {
-        co_await op.copy(data, contribution);
+        co_await copy_own(op, data, contribution);
         co_return;
     }
     // The number of blocks whose distance has this bit set.

@@ -159,14 +159,8 @@ void Job::go() {
     if (options_.display_map) {
         std::vector<MappedRank> rows(host_of_.size());
         for (std::size_t i = 0; i < order_.hosts.size(); ++i) {
-            for (const auto& rank : order_.hosts[i].ranks) {
-                auto& row = rows[static_cast<std::size_t>(rank.rank)];
-                row.host = order_.hosts[i].name;
-                row.not_bound = prepared_[i].not_bound;
-                if (prepared_[i].processors.empty()) continue;
-                row.processors = prepared_[i].processors.at(static_cast<std::size_t>(rank.local_rank));
-                row.place = prepared_[i].places.at(static_cast<std::size_t>(rank.local_rank));
-            }
+            for (const auto& rank : order_.hosts[i].ranks)
+                rows[static_cast<std::size_t>(rank.rank)] = mapped_rank(order_.hosts[i].name, prepared_[i].binding, rank.local_rank);
         }
         std::string map = draw_map(rows);
         if (!map.empty() && map.back() == '\n') map.pop_back();

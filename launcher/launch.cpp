@@ -178,13 +178,8 @@ std::string describe(const LaunchOptions& options) {
             binding = bind_host(static_cast<int>(host.ranks.size()), options.map_by, options.bind_to, claims);
         }
         for (const auto& rank : host.ranks) {
-            auto& row = rows[static_cast<std::size_t>(rank.rank)];
-            row.host = host.name;
+            rows[static_cast<std::size_t>(rank.rank)] = mapped_rank(host.name, binding, rank.local_rank);
             ranks_of[static_cast<std::size_t>(rank.application)].push_back(rank.rank);
-            row.not_bound = binding.not_bound;
-            if (binding.processors.empty()) continue;
-            row.processors = binding.processors.at(static_cast<std::size_t>(rank.local_rank));
-            row.place = binding.places.at(static_cast<std::size_t>(rank.local_rank));
         }
         if (i == 0) continue;
         auto words = remote_command(order.remote_shell, host.name, order.command);

@@ -123,9 +123,7 @@ Prepared prepare_host(const Order& order, const std::string& host, Preparation& 
             "or start fewer ranks there",
             host, places.size(), what, places.size() == 1 ? "" : "s", own.ranks.size());
     }
-    result.processors = std::move(binding.processors);
-    result.places = std::move(binding.places);
-    result.not_bound = std::move(binding.not_bound);
+    result.binding = std::move(binding);
     return result;
 }
 

@@ -10,13 +10,6 @@
 
 namespace rollcall::launcher {
 
-/// Where the ranks of this host run.
-struct HostBinding {
-    std::vector<std::vector<int>> processors;  ///< By local rank; empty: they are not bound.
-    std::vector<std::string> places;           ///< Where these are, for people.
-    std::string not_bound;                     ///< Why BindTo::automatic did not bind them; empty if it did, or was not asked.
-};
-
 /// Binds ranks to this machine and claims their processors. BindTo::automatic binds only to cores that no other job
 /// has claimed. Throws as bind_ranks().
 HostBinding bind_host(int ranks, MapBy map, BindTo bind, Claims& claims);

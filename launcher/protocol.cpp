@@ -156,10 +156,10 @@ Exit decode_exit(std::span<const std::byte> body) {
 
 Blob encode_prepared(const Prepared& prepared) {
     FrameWriter writer(FrameType::agent_prepared);
-    writer.i32(prepared.host).text(prepared.refusal).i32(prepared.code).u32(static_cast<std::uint32_t>(prepared.processors.size()));
-    for (const auto& processors : prepared.processors) put(writer, processors);
-    put(writer, prepared.places);
-    writer.text(prepared.not_bound);
+    writer.i32(prepared.host).text(prepared.refusal).i32(prepared.code).u32(static_cast<std::uint32_t>(prepared.binding.processors.size()));
+    for (const auto& processors : prepared.binding.processors) put(writer, processors);
+    put(writer, prepared.binding.places);
+    writer.text(prepared.binding.not_bound);
     return writer.finish();
 }
 
@@ -169,9 +169,9 @@ Prepared decode_prepared(std::span<const std::byte> body) {
     prepared.host = reader.i32();
     prepared.refusal = reader.text();
     prepared.code = reader.i32();
-    for (auto count = reader.u32(); count > 0; --count) prepared.processors.push_back(numbers(reader));
-    prepared.places = texts(reader);
-    prepared.not_bound = reader.text();
+    for (auto count = reader.u32(); count > 0; --count) prepared.binding.processors.push_back(numbers(reader));
+    prepared.binding.places = texts(reader);
+    prepared.binding.not_bound = reader.text();
     reader.end();
     return prepared;
 }

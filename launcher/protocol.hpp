@@ -112,11 +112,9 @@ Exit decode_exit(std::span<const std::byte> body);
 struct Prepared {
     int host = 0;
     std::string refusal;
-    int code = 0;                              ///< The job's exit code if the start is refused.
-    std::vector<std::vector<int>> processors;  ///< The processors of each of its ranks; empty if ranks are not bound.
-    std::vector<std::string> places;           ///< Where these are, for people.
-    std::string not_bound;                     ///< See HostBinding.
-    std::string warning;                       ///< Said by the station itself, and not passed on.
+    int code = 0;  ///< The job's exit code if the start is refused.
+    HostBinding binding;
+    std::string warning;  ///< Said by the station itself, and not passed on.
 };
 Blob encode_prepared(const Prepared& prepared);
 Prepared decode_prepared(std::span<const std::byte> body);

@@ -73,4 +73,11 @@ std::vector<std::vector<int>> bind_ranks(const Machine& machine, int local_ranks
 /// none, and for BindTo::automatic, where a rank may have several cores.
 std::string name_place(const Machine& machine, const std::vector<int>& processors, BindTo bind);
 
+/// Where the ranks of a host run.
+struct HostBinding {
+    std::vector<std::vector<int>> processors;  ///< By local rank; empty: they are not bound.
+    std::vector<std::string> places;           ///< Where these are, for people.
+    std::string not_bound;                     ///< Why BindTo::automatic did not bind them; empty if it did, or was not asked.
+};
+
 }  // namespace rollcall::launcher

@@ -17,6 +17,14 @@ std::string list_numbers(std::string_view what, const std::vector<int>& numbers)
 
 }  // namespace
 
+MappedRank mapped_rank(const std::string& host, const HostBinding& binding, int local_rank) {
+    MappedRank row{.host = host, .processors = {}, .place = {}, .not_bound = binding.not_bound};
+    if (binding.processors.empty()) return row;
+    row.processors = binding.processors.at(static_cast<std::size_t>(local_rank));
+    row.place = binding.places.at(static_cast<std::size_t>(local_rank));
+    return row;
+}
+
 std::string draw_map(const std::vector<MappedRank>& ranks) {
     std::vector<std::string_view> hosts;
     std::vector<std::vector<int>> ranks_of;

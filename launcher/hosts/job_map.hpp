@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "launcher/hosts/binding.hpp"
+
 namespace rollcall::launcher {
 
 /// One rank of the map.
@@ -14,6 +16,9 @@ struct MappedRank {
     std::string place;            ///< "core 2"; may be empty.
     std::string not_bound;        ///< Why none of this host's ranks is; empty if they are, or if that was not asked for.
 };
+
+/// Throws std::out_of_range if the host's ranks are bound, but not this one.
+MappedRank mapped_rank(const std::string& host, const HostBinding& binding, int local_rank);
 
 /// Returns lines for people, each ended by a newline: the numbers of ranks and hosts, the ranks of each host and why they
 /// are not bound, if that is known, and, if any rank is bound, the processors of each rank. Hosts come in the order of their first rank.

@@ -38,17 +38,6 @@ constexpr int kExitUsage = 2;
 
 std::filesystem::path find_program(const char* name) { return find_companion("cluster", name, "build again, or install all of Rollcall"); }
 
-std::string quoted(const std::string& word) {
-    std::string result = "'";
-    for (const char letter : word) {
-        if (letter == '\'')
-            result += "'\\''";
-        else
-            result += letter;
-    }
-    return result + "'";
-}
-
 /// Reads until the end of the first line, or the end of the stream.
 std::string read_line(int descriptor, Clock::time_point until) {
     std::string text;
@@ -139,7 +128,9 @@ void EmulatedCluster::up() {
     throw Error(code == kExitUsage ? ErrorCode::invalid_argument : ErrorCode::state, why);
 }
 
-std::string EmulatedCluster::agent() const { return fmt::format("{} --name {} exec {{host}}", quoted(script_.string()), name_); }
+std::string EmulatedCluster::agent() const {
+    return fmt::format("{} --name {} exec {{host}}", launcher::shell_word(script_.string()), name_);
+}
 
 std::filesystem::path EmulatedCluster::remote_shell() const { return find_program("cluster-shell.sh"); }
 

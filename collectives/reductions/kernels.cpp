@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "collectives/reductions/floating_mode.hpp"
 
@@ -67,13 +68,6 @@ struct WrappingOf<std::int64_t> {
     using Type = std::uint64_t;
 };
 
-template <class T>
-inline constexpr bool kIsFloating = false;
-template <>
-inline constexpr bool kIsFloating<float> = true;
-template <>
-inline constexpr bool kIsFloating<double> = true;
-
 // --- one operator: of scalars, and of vectors where Highway has it ---------------------------------------------------------------
 
 template <Operator kOperator>
@@ -82,14 +76,14 @@ struct Combine {
     /// Whether there is a form for vectors of T.
     template <class T>
     static constexpr bool has_wide() {
-        return kOperator != Operator::product || kIsFloating<T> || sizeof(T) == 2 || sizeof(T) == 4;
+        return kOperator != Operator::product || std::is_floating_point_v<T> || sizeof(T) == 2 || sizeof(T) == 4;
     }
     template <class T>
     static T one(T left, T right) {
         using W = typename WrappingOf<T>::Type;
         if constexpr (kOperator == Operator::sum) return static_cast<T>(static_cast<W>(left) + static_cast<W>(right));
         if constexpr (kOperator == Operator::product) return static_cast<T>(static_cast<W>(left) * static_cast<W>(right));
-        if constexpr (kIsExtreme && kIsFloating<T>) {
+        if constexpr (kIsExtreme && std::is_floating_point_v<T>) {
             const hn::CappedTag<T, 1> kOne;
             return hn::GetLane(wide(hn::Set(kOne, left), hn::Set(kOne, right)));
         } else {
@@ -107,7 +101,7 @@ struct Combine {
     static V wide(V left, V right) {
         if constexpr (kOperator == Operator::sum) return hn::Add(left, right);
         if constexpr (kOperator == Operator::product) return hn::Mul(left, right);
-        if constexpr (kIsExtreme && kIsFloating<hn::TFromV<V>>) return extreme(left, right);
+        if constexpr (kIsExtreme && std::is_floating_point_v<hn::TFromV<V>>) return extreme(left, right);
         if constexpr (kOperator == Operator::minimum) return hn::IfThenElse(hn::Lt(right, left), right, left);
         if constexpr (kOperator == Operator::maximum) return hn::IfThenElse(hn::Lt(left, right), right, left);
         if constexpr (kOperator == Operator::logical_and) return hn::And(truth(left), truth(right));
@@ -147,7 +141,7 @@ template <class T, Operator kOperator>
 void combine(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     using C = Combine<kOperator>;
     expect_possible(count);
-    [[maybe_unused]] const FloatingModeOf<kIsFloating<T>> mode;
+    [[maybe_unused]] const FloatingModeOf<std::is_floating_point_v<T>> mode;
     std::uint64_t i = 0;
     if constexpr (C::template has_wide<T>()) {
         constexpr hn::ScalableTag<T> kWide;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "collectives/reductions/floating_mode.hpp"
 #include "collectives/reductions/kernels.hpp"
@@ -21,13 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Function = Combiner::Function;
 
-template <class T>
-inline constexpr bool kIsFloating = false;
-template <>
-inline constexpr bool kIsFloating<float> = true;
-template <>
-inline constexpr bool kIsFloating<double> = true;
-
 // --- what is compared ------------------------------------------------------------------------------------------------------------
 
 template <class T>
@@ -36,18 +30,18 @@ T comparable(T value) {
 }
 template <class T>
 bool is_nan(T value) {
-    if constexpr (kIsFloating<T>) return __builtin_isnan(value);
+    if constexpr (std::is_floating_point_v<T>) return __builtin_isnan(value);
     return false;
 }
 template <class T>
 bool has_sign(T value) {
-    if constexpr (kIsFloating<T>) return __builtin_signbit(value);
+    if constexpr (std::is_floating_point_v<T>) return __builtin_signbit(value);
     return value < T{};
 }
 /// The NaN that stands for several, so that the bits do not depend on their order.
 template <class T>
 T common_nan(T value) {
-    if constexpr (kIsFloating<T>) return hn::GetLane(hn::NaN(hn::CappedTag<T, 1>()));
+    if constexpr (std::is_floating_point_v<T>) return hn::GetLane(hn::NaN(hn::CappedTag<T, 1>()));
     return value;
 }
 
@@ -87,7 +81,7 @@ std::uint64_t locate_wide(void* into, const void* left, const void* right, std::
         auto is_better = kMaximum ? hn::Lt(one, other) : hn::Lt(other, one);
         const auto are_alike = hn::Eq(one, other);
         auto takes_right = hn::And(hn::RebindMask(kWords, are_alike), hn::Lt(there, here));
-        if constexpr (kIsFloating<T>) {
+        if constexpr (std::is_floating_point_v<T>) {
             const auto with_sign = hn::Lt(kMaximum ? a : b, hn::Zero(kWords));
             takes_right = hn::Or(takes_right, hn::And(hn::And(hn::RebindMask(kWords, are_alike), is_same_place), with_sign));
             const auto is_number = hn::Eq(one, one), is_other_number = hn::Eq(other, other);
@@ -107,7 +101,7 @@ std::uint64_t locate_wide(void* into, const void* left, const void* right, std::
 template <class T, bool kMaximum>
 void locate(const void*, void* into, const void* left, const void* right, std::uint64_t count) {
     if (count >> 56) __builtin_unreachable();  // no buffer has more elements, so the compiler need not provide for such counts
-    [[maybe_unused]] const FloatingModeOf<kIsFloating<T>> mode;
+    [[maybe_unused]] const FloatingModeOf<std::is_floating_point_v<T>> mode;
     std::uint64_t i = 0;
     if constexpr (sizeof(T) == sizeof(std::int64_t)) i = locate_wide<T, kMaximum>(into, left, right, count);
     for (; i < count; ++i) {

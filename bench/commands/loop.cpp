@@ -182,7 +182,7 @@ Plan plan_of(const Words& words, int ranks) {
     plan.computes(ranks, 0);  // fails if the pattern does not fit the ranks
     const Choice hows[] = {{.name = "sleep"}, {.name = "spin"}};
     const std::vector<std::string> how = parse_names(words.how, "way to compute", hows);
-    if (how.size() != 1) throw Error(ErrorCode::invalid_argument, fmt::format("--by {}; allowed: sleep or spin", words.how));
+    if (how.size() != 1) throw Error(ErrorCode::invalid_argument, fmt::format("--wait {}; allowed: sleep or spin", words.how));
     plan.how = how[0] == "spin" ? Compute::spin : Compute::sleep;
     plan.iterations = words.iterations;
     plan.first = words.inherited.first_iteration;
@@ -365,9 +365,10 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->type_name("PATTERN")
         ->capture_default_str();
     add_seed_option(*command, words->seed, "Seed of the pattern");
-    command->add_option("--by", words->how, "sleep: the ranks sleep instead of computing; spin: they occupy their cores")
+    command->add_option("--wait", words->how, "sleep: the ranks sleep instead of computing; spin: they occupy their cores")
         ->type_name("sleep|spin")
         ->capture_default_str();
+    command->add_option("--by", words->how)->group("");  // an earlier name
     command
         ->add_option("--algorithm", words->algorithms,
                      "Algorithms that all of the operations have, separated by commas; each is a job in each round")

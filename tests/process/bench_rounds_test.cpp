@@ -179,7 +179,8 @@ TEST_F(BenchCommand, TheLoopFollowsTheSettingsOnlyWhereItIsToldNoAlgorithm) {
 // Words that mean the same algorithm in only some of the operations are not names of it.
 TEST_F(BenchCommand, TheLoopTakesAliasesThatAllOfItsOperationsHave) {
     expect_refused("bench loop --operation broadcast,gather --algorithm lin", {"unknown algorithm 'lin'; allowed: all, auto, linear, "});
-    expect_refused("bench loop --operation gather --algorithm lin --by nothing", {"way to compute 'nothing'"});
+    for (const std::string wait : {"--wait", "--by"})
+        expect_refused("bench loop --operation gather --algorithm lin " + wait + " nothing", {"way to compute 'nothing'"});
 }
 
 TEST_F(BenchCommand, RawUcxIsComparedWithUcxOnly) {

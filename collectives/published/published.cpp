@@ -16,6 +16,31 @@ void send_to_readers(Operation& op, int to, transport::ConstBytes data, std::uin
     }
 }
 
+// These are no tasks, because short calls make many small moves.
+
+/// Copies the next piece, for which there is room, or begins to send all of the data. Await it, and then publish the piece.
+Pending move_next(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step = kPublishedStep) {
+    if (out.is_copied()) return op.copy(out.publication.room(), out.publication.next_of(out.data));
+    if (out.publication.by_message()) send_to_readers(op, out.to, out.data, step, sends);
+    return {};
+}
+
+/// Copies the piece that is here to its place in `into`, unless a message brings it. Await it, and then let go of the piece.
+Pending copy_next(Operation& op, Reading& reading, transport::Bytes into) {
+    if (reading.is_private()) {
+        reading.copy_private(into);
+        return {};
+    }
+    return reading.by_message() ? Pending() : op.copy(reading.next_of(into), reading.bytes());
+}
+
+/// The same, combined with `left`, which has the size of the whole data, as `into` does.
+Pending combine_next(Operation& op, Reading& reading, transport::Bytes into, transport::ConstBytes left) {
+    if (reading.by_message()) return {};
+    const transport::Bytes piece = reading.next_of(into);
+    return op.combine(piece, runtime::slice(left, reading.offset(), piece.size), reading.bytes());
+}
+
 /// After so many bytes a rank that has more to publish for single readers reads what they have published, and lets them read. If it
 /// published everything at once, all of that would leave the caches before it is read. (A block for all ranks counts as a block for each
 /// rank, and not one for each pair.)
@@ -92,11 +117,7 @@ Task exchange_short(Operation& op, const ShortMoves& moves, std::uint64_t size) 
 }
 
 Task go_on(Operation& op, Outgoing& out, std::vector<Pending>& sends, std::uint64_t step) {
-    if (out.publication.by_message()) {
-        send_to_readers(op, out.to, out.data, step, sends);
-    } else if (!out.publication.is_in_place()) {
-        co_await op.copy(out.publication.room(), out.publication.next_of(out.data));
-    }
+    co_await move_next(op, out, sends, step);
     out.publication.publish();
 }
 
@@ -132,15 +153,9 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
         std::uint64_t published = 0;
         for (Outgoing* out = outgoing.begin(); out != outgoing.end() && published < turn; ++out) {
             while (published < turn && out->can_go_on()) {
-                if (out->publication.by_message()) {
-                    co_await go_on(op, *out, sends);
-                } else {
-                    if (!out->publication.is_in_place()) {
-                        co_await op.copy(out->publication.room(), out->publication.next_of(out->data));
-                        published += out->publication.next_of(out->data).size;
-                    }
-                    out->publication.publish();
-                }
+                if (out->is_copied()) published += out->publication.next_of(out->data).size;
+                co_await move_next(op, *out, sends);
+                out->publication.publish();
                 if (out->has_left()) --to_leave;
             }
         }
@@ -148,10 +163,7 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
             Reading& reading = in.reading;
             while (in.can_go_on()) {
                 const bool by_message = reading.by_message();
-                if (reading.is_private())
-                    reading.copy_private(in.place);
-                else if (!by_message)
-                    co_await op.copy(reading.next_of(in.place), reading.bytes());
+                co_await copy_next(op, reading, in.place);
                 if (!reading.let_go()) co_await op.failure();
                 if (by_message) co_await op.receive(reading.from(), in.place, kPublishedStep);
                 if (reading.complete()) --missing;
@@ -173,17 +185,13 @@ Task exchange_long(Operation& op, bool for_everybody, BlockFor block) {
 Task publish(Operation& op, int to, transport::ConstBytes data, Publisher publisher, InPlace in_place,
              std::vector<Pending>* sends_of_caller = nullptr) {
     std::vector<Pending> sends;
-    Publication out(op, to, data.size, publisher);
-    out.try_in_place(data, in_place);
-    while (!out.complete()) {
-        co_await op.until([&] { return out.has_room(); });
-        if (out.by_message())
-            send_to_readers(op, to, data, kPublishedStep, sends_of_caller ? *sends_of_caller : sends);
-        else if (!out.is_in_place())
-            co_await op.copy(out.room(), out.next_of(data));
-        out.publish();
+    Outgoing out(op, to, data, publisher, in_place);
+    while (!out.has_left()) {
+        co_await op.until([&] { return out.publication.has_room(); });
+        co_await move_next(op, out, sends_of_caller ? *sends_of_caller : sends);
+        out.publication.publish();
     }
-    co_await op.until([&] { return out.is_read(); });
+    co_await op.until([&] { return out.publication.is_read(); });
     co_await op.all_of(sends);
 }
 
@@ -237,10 +245,7 @@ Task publish_last(Operation& op, int to, transport::ConstBytes data) {
 Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, std::uint64_t step) {
     while (reading.is_here()) {
         const bool by_message = reading.by_message();
-        if (reading.is_private())
-            reading.copy_private(into);
-        else if (!by_message)
-            co_await op.copy(reading.next_of(into), reading.bytes());
+        co_await copy_next(op, reading, into);
         if (!reading.let_go()) co_await op.failure();
         if (by_message) co_await op.receive(reading.from(), into, step);
     }
@@ -249,10 +254,7 @@ Task copy_what_is_here(Operation& op, Reading& reading, transport::Bytes into, s
 Task combine_what_is_here(Operation& op, Reading& reading, transport::Bytes into, transport::ConstBytes left) {
     while (reading.is_here()) {
         const bool by_message = reading.by_message();
-        if (!by_message) {
-            const transport::Bytes piece = reading.next_of(into);
-            co_await op.combine(piece, runtime::slice(left, reading.offset(), piece.size), reading.bytes());
-        }
+        co_await combine_next(op, reading, into, left);
         if (!reading.let_go()) co_await op.failure();
         if (!by_message) continue;
         const Scratch received(into.size, into);
@@ -267,10 +269,7 @@ Task copy_all(Operation& op, int from, bool for_everybody, transport::Bytes into
     while (!in.complete()) {
         co_await op.until([&] { return in.is_here(); });
         const bool by_message = in.by_message();
-        if (in.is_private())
-            in.copy_private(into);
-        else if (!by_message)
-            co_await op.copy(in.next_of(into), in.bytes());
+        co_await copy_next(op, in, into);
         if (!in.let_go()) co_await op.failure();
         if (by_message) co_await op.receive(from, into, kPublishedStep);
     }
@@ -355,14 +354,9 @@ Task combine_in_rank_order(Operation& op, bool for_everybody) {
         while (!reading.complete()) {
             co_await op.until([&] { return reading.is_here(); });
             const bool by_message = reading.by_message();
-            const transport::Bytes piece = reading.next_of(into);
-            if (by_message) {
-                // The message is received below, after the publisher has been told.
-            } else if (rank == 0) {
-                co_await op.copy(piece, reading.bytes());
-            } else {
-                co_await op.combine(piece, runtime::slice(left, reading.offset(), piece.size), reading.bytes());
-            }
+            // (GCC 12 destroys a conditional expression that is awaited twice.)
+            Pending moved = rank == 0 ? copy_next(op, reading, into) : combine_next(op, reading, into, left);
+            co_await moved;
             if (!reading.let_go()) co_await op.failure();
             if (!by_message) continue;
             const Scratch received(rank == 0 ? 0 : size, contribution);

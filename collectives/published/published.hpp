@@ -50,6 +50,8 @@ struct Outgoing {
     /// Whether it is published, or its messages have begun to leave.
     bool has_left() const { return publication.complete(); }
     bool can_go_on() { return !has_left() && publication.has_room(); }
+    /// Whether the next piece, for which there is room, is copied there.
+    bool is_copied() const { return !publication.by_message() && !publication.is_in_place(); }
     Publication publication;
     int to;
     transport::ConstBytes data;

@@ -88,12 +88,8 @@ namespace {
 /// The lane of a rank in a call of this size: its place among the ranks of its node, where the root comes first.
 struct LaneOf {
     LaneOf(std::uint64_t bytes, int root, int rank, const runtime::Nodes& nodes) {
-        std::size_t most = 0, fewest = nodes.members[0].size();
-        for (const std::vector<int>& node : nodes.members) {
-            most = std::max(most, node.size());
-            fewest = std::min(fewest, node.size());
-        }
-        count = static_cast<int>(lanes_of_all(static_cast<double>(bytes), static_cast<double>(most), static_cast<double>(fewest)));
+        const NodeSizes sizes = sizes_of(nodes);
+        count = static_cast<int>(lanes_of_all(static_cast<double>(bytes), sizes.most, sizes.fewest));
         const std::vector<int>& here = nodes.members[static_cast<std::size_t>(nodes.of[static_cast<std::size_t>(rank)])];
         number = static_cast<int>(std::lower_bound(here.begin(), here.end(), rank) - here.begin());
         const bool is_at_root = nodes.of[static_cast<std::size_t>(rank)] == nodes.of[static_cast<std::size_t>(root)];

@@ -51,6 +51,12 @@ Collected collected_on_node(int root, int rank, const runtime::Group& group) {
 
 }  // namespace
 
+NodeSizes sizes_of(const runtime::Nodes& nodes) {
+    const auto [fewest, most] = std::minmax_element(nodes.members.begin(), nodes.members.end(),
+                                                    [](const auto& one, const auto& other) { return one.size() < other.size(); });
+    return {static_cast<int>(fewest->size()), static_cast<int>(most->size())};
+}
+
 Levels::Levels(const Operation& op) : rank_(op.rank()), nodes_(op.is_among_some() ? nullptr : op.nodes()) {
     if (nodes_) return;
     of_some_ = nodes_of(op, op.size(), [&](int rank) { return op.member(rank); });
@@ -64,18 +70,6 @@ Levels::Levels(const Operation& op, std::span<const int> ranks, int own)
 int Levels::place_of(int rank) const {
     const std::vector<int>& ranks = here();
     return static_cast<int>(std::lower_bound(ranks.begin(), ranks.end(), rank) - ranks.begin());
-}
-
-int Levels::fewest() const {
-    std::size_t least = members()[0].size();
-    for (const std::vector<int>& ranks : members()) least = std::min(least, ranks.size());
-    return static_cast<int>(least);
-}
-
-int Levels::most() const {
-    std::size_t most = 0;
-    for (const std::vector<int>& ranks : members()) most = std::max(most, ranks.size());
-    return static_cast<int>(most);
 }
 
 bool Levels::is_in_rank_order() const { return std::is_sorted(all().of.begin(), all().of.end()); }

@@ -18,6 +18,12 @@ namespace rollcall::collectives {
 
 using Among = Operation::Among;
 
+/// How many ranks the smallest node has, and the largest one.
+struct NodeSizes {
+    int fewest, most;
+};
+NodeSizes sizes_of(const runtime::Nodes& nodes);
+
 class Levels {
   public:
     /// The nodes of the ranks of which the vocabulary speaks.
@@ -37,9 +43,9 @@ class Levels {
     int place_of(int rank) const;
     int place() const { return place_of(rank_); }
     /// How many ranks the smallest node has.
-    int fewest() const;
+    int fewest() const { return sizes_of(all()).fewest; }
     /// How many the largest one has.
-    int most() const;
+    int most() const { return sizes_of(all()).most; }
     /// Whether the nodes' ranks, node after node, are in rank order.
     bool is_in_rank_order() const;
     /// A rank of each node: the one at this place.

@@ -16,8 +16,10 @@
 namespace rollcall::collectives {
 
 /// The groups of ranks that an operation distinguishes.
-enum class Who : std::uint8_t { nobody, root, others, everybody };
-constexpr bool includes(Who who, bool is_root) { return who == Who::everybody || who == (is_root ? Who::root : Who::others); }
+enum class RankSet : std::uint8_t { nobody, root, others, everybody };
+constexpr bool includes(RankSet ranks, bool is_root) {
+    return ranks == RankSet::everybody || ranks == (is_root ? RankSet::root : RankSet::others);
+}
 
 /// An operation moves a vector: a message, or the blocks of all ranks in their order. An extent says how much of the vector a buffer holds:
 /// the message, this rank's block, or all blocks.
@@ -25,16 +27,18 @@ enum class Extent : std::uint8_t { message, block, blocks };
 
 /// One buffer of an operation, with the ranks that read it and those that write it. Other ranks do not have the buffer.
 struct Operand {
-    Who reads = Who::nobody, writes = Who::nobody;
+    RankSet reads = RankSet::nobody, writes = RankSet::nobody;
     Extent extent = Extent::message;
     /// Ranks that write nothing there but their own block of `data`, which they have from the beginning.
-    Who only_copies = Who::nobody;
+    RankSet only_copies = RankSet::nobody;
 
     constexpr bool is_read(bool is_root) const { return includes(reads, is_root); }
     constexpr bool is_written(bool is_root) const { return includes(writes, is_root); }
     constexpr bool is_had(bool is_root) const { return is_read(is_root) || is_written(is_root); }
-    constexpr bool exists() const { return reads != Who::nobody || writes != Who::nobody; }
-    constexpr bool tells_root() const { return reads == Who::root || reads == Who::others || writes == Who::root || writes == Who::others; }
+    constexpr bool exists() const { return reads != RankSet::nobody || writes != RankSet::nobody; }
+    constexpr bool tells_root() const {
+        return reads == RankSet::root || reads == RankSet::others || writes == RankSet::root || writes == RankSet::others;
+    }
 };
 
 /// The ranks whose elements make up the result of a rank, where elements are combined: all ranks; those of the ranks up to this one; or

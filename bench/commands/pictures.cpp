@@ -21,7 +21,7 @@ const Estimate& value_of(const Cell& cell, std::string_view name) {
 
 /// Whether the root gets data of the other ranks.
 bool collects(const std::string& operation) {
-    const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::Who::root; };
+    const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::RankSet::root; };
     for (const collectives::OperationRow& row : collectives::all_operations())
         if (runtime::name(row.kind) == operation) return row.any_operand(is_result);
     return false;

@@ -172,7 +172,7 @@ base_run_time and quotient = base_run_time / run_time, with the paper's numbers 
 
 const char* root_help(const collectives::OperationRow& row) {
     if (!row.has_root) return "The rank that patterns such as root_late take for the root";
-    const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::Who::root; };
+    const auto is_result = [](const collectives::Operand& operand) { return operand.writes == collectives::RankSet::root; };
     return row.any_operand(is_result) ? "The rank that gets the result" : "The rank that has the data";
 }
 

@@ -22,13 +22,13 @@
 
 #include "payload.h"
 
-enum who { NOBODY, ROOT, OTHERS, EVERYBODY };
+enum rank_set { NOBODY, ROOT, OTHERS, EVERYBODY };
 enum kind { BROADCAST, SCATTER, GATHER, ALLGATHER, ALLTOALL, REDUCE, ALLREDUCE, REDUCE_SCATTER, SCAN, EXCLUSIVE_SCAN, KINDS };
 
 /* Who has the buffer that is read and the one that is written, and whether it holds a block for each rank. */
 struct operation {
     const char* name;
-    enum who reads, writes;
+    enum rank_set reads, writes;
     int reads_blocks, writes_blocks, combines;
 };
 static const char kBetweenGroups[] = "intergroup_";
@@ -62,8 +62,8 @@ static int has_sizes(void) { return own_sizes || (in_first > 0 && kind == ALLGAT
 static const uint64_t* sizes;
 static int *counts, *offsets;
 
-static int is_of(enum who who) {
-    return rank == root ? who == ROOT || who == EVERYBODY : others_part && (who == OTHERS || who == EVERYBODY);
+static int is_of(enum rank_set set) {
+    return rank == root ? set == ROOT || set == EVERYBODY : others_part && (set == OTHERS || set == EVERYBODY);
 }
 
 /* Launchers may drop what a rank has written just before it aborts. */
@@ -132,8 +132,8 @@ struct buffer {
 };
 static struct buffer reading, writing;
 
-static void make_room(struct buffer* buffer, enum who who, int has_blocks, uint64_t bytes) {
-    const uint64_t size = is_of(who) ? offset_of(bytes, has_blocks ? partners : 1, has_blocks) : 0;
+static void make_room(struct buffer* buffer, enum rank_set set, int has_blocks, uint64_t bytes) {
+    const uint64_t size = is_of(set) ? offset_of(bytes, has_blocks ? partners : 1, has_blocks) : 0;
     if (buffer->data && buffer->capacity == size) return;
     free(buffer->data);
     *buffer = (struct buffer){allocate(size), size};

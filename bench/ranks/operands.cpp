@@ -15,8 +15,8 @@ namespace rollcall::bench {
 using collectives::Extent;
 using collectives::kSlots;
 using collectives::Operand;
+using collectives::RankSet;
 using collectives::Slot;
-using collectives::Who;
 
 namespace {
 
@@ -191,7 +191,7 @@ void Operands::prepare(std::uint64_t key) {
 }
 
 std::string Operands::describe(const std::string& algorithm) const {
-    const bool to_root = row_.any_operand([](const Operand& operand) { return operand.writes == Who::root; });
+    const bool to_root = row_.any_operand([](const Operand& operand) { return operand.writes == RankSet::root; });
     return fmt::format("{} {} of {}{}", runtime::name(row_.kind), algorithm,
                        sizes_.empty() ? fmt::format("{} bytes", bytes_) : "blocks of different sizes",
                        row_.has_root ? fmt::format(" {} rank {}", to_root ? "to" : "from", root_) : "");

@@ -305,7 +305,7 @@ TEST(Operations, AResultIsOfAllRanksOrOfThoseUpToOne) {
 }
 
 TEST(Operations, PartsOfTheVector) {
-    const Operand one = {.reads = Who::everybody, .extent = Extent::block}, all = {.writes = Who::root, .extent = Extent::blocks};
+    const Operand one = {.reads = RankSet::everybody, .extent = Extent::block}, all = {.writes = RankSet::root, .extent = Extent::blocks};
     EXPECT_EQ(part_of(one, 10, 5, 3).offset, 30u);
     EXPECT_EQ(part_of(one, 10, 5, 3).size, 10u);
     EXPECT_EQ(part_of(all, 10, 5, 3).offset, 0u);

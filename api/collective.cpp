@@ -145,8 +145,8 @@ void Collective::refuse_null(const runtime::Arguments& given, const char* form) 
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: `{}`, of {} bytes, is a null pointer", caller(form),
                                                              here().state.group->name, parameter, argument.size));
     };
-    check(given.contribution, row_.combines ? "contribution" : row_.personal ? "data" : "block");
-    check(given.data, row_.combines || row_.personal ? "result" : "data");
+    check(given.contribution, row_.combines ? "contribution" : row_.personalized ? "data" : "block");
+    check(given.data, row_.combines || row_.personalized ? "result" : "data");
     check(given.result, "block");
 }
 
@@ -164,7 +164,7 @@ void Collective::refuse_null(const runtime::Arguments& given, const char* form) 
     const auto is_missing = [](const auto& argument) { return !argument.data && argument.size > 0; };
     if (is_missing(given.contribution) || is_missing(given.data) || is_missing(given.result)) [[unlikely]]
         refuse_null(given, form);
-    if (row_.personal && given.contribution.data && given.contribution.data == given.data.data && given.contribution.size > 0 &&
+    if (row_.personalized && given.contribution.data && given.contribution.data == given.data.data && given.contribution.size > 0 &&
         given.data.size > 0)
         throw Error(ErrorCode::invalid_argument,
                     fmt::format("{} on {}: the data received would overwrite the data to send: give the result a buffer of its own",
@@ -300,7 +300,7 @@ std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const st
 
 collectives::Situation CollectiveOfBlocks::situation(const Communicator::Implementation& on, const Collective::Prepared& prepared,
                                                      bool is_planned) const {
-    const bool is_counted_by_all = !call_.row_.has_root && !call_.row_.personal;
+    const bool is_counted_by_all = !call_.row_.has_root && !call_.row_.personalized;
     collectives::Situation situation = on.situation_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
     if (is_planned) situation.has = situation.has.without(Condition::called);
     return situation;
@@ -313,7 +313,7 @@ CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions
     Prepared prepared;
     const std::string caller = fmt::format("{} on {}", call_.caller(form), here.state.group->name);
     const std::uint64_t sizes =
-        call_.row_.personal ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
+        call_.row_.personalized ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
     call_.check_buffers(prepared.arguments, form);
 
     const auto method = here.method(call_.row_, situation(here, prepared, is_planned), options);

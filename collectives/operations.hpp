@@ -70,7 +70,7 @@ struct OperationRow {
     bool combines = false;
     Prefix prefix = Prefix::none;
     /// Each rank has a block for every rank: block r of its contribution is for rank r, and block r of its result comes from rank r.
-    bool personal = false;
+    bool personalized = false;
     std::string_view reaches;  ///< The word before the ranks in explanations: "broadcast of 8 bytes `to` 4 ranks".
     std::span<const AlgorithmEntry> algorithms;
     std::span<const Rule> rules;

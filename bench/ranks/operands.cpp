@@ -88,7 +88,7 @@ Operands::Operands(const Communicator& world, runtime::OperationKind operation, 
     for (int partner = 0; partner < partners_; ++partner) {
         const int rank = first_partner_ + partner;
         // The block from rank s to rank r has the same size as the block from r to s.
-        blocks_.push_back(row_.personal ? size_between(sizes_, world.rank(), rank) : sizes_[static_cast<std::size_t>(rank)]);
+        blocks_.push_back(row_.personalized ? size_between(sizes_, world.rank(), rank) : sizes_[static_cast<std::size_t>(rank)]);
     }
     const std::uint64_t own = sizes_[static_cast<std::size_t>(world.rank())],
                         all = std::accumulate(blocks_.begin(), blocks_.end(), std::uint64_t{0});
@@ -139,12 +139,12 @@ detail::IntergroupForms Operands::between_groups() {
         what.element_bytes = kElement;
     }
     if (!sizes_.empty()) what.blocks = row_.has_root && !is_root() ? Blocks() : Blocks(blocks_);
-    if (!sizes_.empty() && row_.personal) what.to_send = Blocks(blocks_);
+    if (!sizes_.empty() && row_.personalized) what.to_send = Blocks(blocks_);
     return {*between_, what};
 }
 
 CollectiveOfBlocks Operands::collective_of_blocks() {
-    if (row_.personal) return {world_, row_.kind, buffers(), Blocks(blocks_), Blocks(blocks_)};
+    if (row_.personalized) return {world_, row_.kind, buffers(), Blocks(blocks_), Blocks(blocks_)};
     if (!row_.has_root) return {world_, row_.kind, buffers(), Blocks(sizes_), sizes_[static_cast<std::size_t>(world_.rank())], -1};
     return {world_, row_.kind, buffers(), is_root() ? Blocks(sizes_) : Blocks(), sizes_[static_cast<std::size_t>(world_.rank())], root_};
 }
@@ -170,7 +170,7 @@ std::vector<Operands::Piece> Operands::pieces(Slot slot) {
         const auto other = static_cast<std::uint64_t>(rank);
         const std::uint64_t size = sizes_.empty() ? bytes_ : blocks_[static_cast<std::size_t>(partner)];
         const bool is_sent = slot == Slot::contribution;
-        const std::uint64_t number = !row_.personal ? other : is_sent ? own * all_ranks + other : other * all_ranks + own;
+        const std::uint64_t number = !row_.personalized ? other : is_sent ? own * all_ranks + other : other * all_ranks + own;
         blocks.push_back({rank, number, all.subspan(offset, size)});
         offset += size;
     }

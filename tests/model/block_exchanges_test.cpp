@@ -85,7 +85,7 @@ struct ExchangeMemory {
 
 /// Returns the call of rank `rank`. The memory must outlive it.
 Simulation::RankCall call_of(const AlgorithmEntry& entry, ExchangeMemory& memory, int rank, std::uint64_t segment = 0) {
-    const bool is_for_each = collectives::operation(entry.operation).personal;
+    const bool is_for_each = collectives::operation(entry.operation).personalized;
     const auto r = static_cast<std::size_t>(rank);
     const std::vector<Block>&sent = memory.sent[r], &received = memory.received[r];
     std::uint64_t sizes = runtime::kManySizes;
@@ -125,7 +125,7 @@ TEST(ExchangesOfOwnSizes, EveryAlgorithm) {
         for (int n = 1; n <= 17; ++n)
             for (int repetition = 0; repetition < repetitions(4); ++repetition) {
                 const auto options = random_machine(random, n, 3000, *entry);
-                ExchangeMemory memory(random, n, collectives::operation(entry->operation).personal);
+                ExchangeMemory memory(random, n, collectives::operation(entry->operation).personalized);
                 const auto delays = random_delays(random, n, 0, random.pick(std::vector<Nanoseconds>{0, 1000, 20'000}));
                 const bool is_planned = random.chance(0.4);
                 const std::uint64_t segment = entry->segmented ? random.pick(std::vector<std::uint64_t>{0, 1, 100, 1000}) : 0;
@@ -168,7 +168,7 @@ TEST(ExchangesOfOwnSizes, WhatDoesNotMatchIsToldEverywhere) {
     for (const AlgorithmEntry* const entry : algorithms_of_own_sizes())
         for (int n = 2; n <= 6; ++n)
             for (int repetition = 0; repetition < repetitions(10); ++repetition) {
-                const bool is_for_each = collectives::operation(entry->operation).personal;
+                const bool is_for_each = collectives::operation(entry->operation).personalized;
                 const AlgorithmEntry& of_wrong = is_for_each || random.chance(0.5) ? *entry : other_choice(random, *entry);
                 auto options = random_machine(random, n, 3000, of_wrong.needs.empty() ? *entry : of_wrong);
                 options.tick_for = kHour;

@@ -141,7 +141,7 @@ struct HalfLate {
         Times arrivals;
         for (int rank = 0; rank < n; ++rank) {
             arrivals.push_back(rank % 2 ? kLate : 0);
-            from.emplace_back(row.personal ? all : kBytes, static_cast<std::byte>(rank + 1));
+            from.emplace_back(row.personalized ? all : kBytes, static_cast<std::byte>(rank + 1));
             into.emplace_back(all);
         }
         simulation.network().schedule(

@@ -228,7 +228,7 @@ collectives::Part Job::part(const Cell& cell, int rank, Slot slot) const {
 // Returns what a rank contributes. It is the same from all ranks, except where it is combined (as a sum of bytes) or differs by its
 // receiver.
 std::uint64_t Job::brought(const Cell& cell, int rank, int to) const {
-    const int number = cell.row().personal ? 37 * rank + 101 * to : cell.row().combines ? 1'000 * (rank + 1) : 0;
+    const int number = cell.row().personalized ? 37 * rank + 101 * to : cell.row().combines ? 1'000 * (rank + 1) : 0;
     return cell.step + static_cast<std::uint64_t>(number);
 }
 
@@ -237,7 +237,7 @@ std::vector<std::byte> Job::result(const Cell& cell, Slot slot, int rank) const 
     const auto [begin, bytes] = part(cell, rank, slot);
     const std::uint64_t end = begin + bytes;
     std::vector<std::byte> content(bytes);
-    if (row.personal) {
+    if (row.personalized) {
         for (std::uint64_t at = begin; at < end; at += cell.call.bytes) {
             const int block = static_cast<int>(at / cell.call.bytes);
             const std::uint64_t number = slot == Slot::data ? brought(cell, block, rank) : brought(cell, rank, block);
@@ -269,9 +269,9 @@ void Job::caller_arrives(Cell& cell, int rank) {
     for (const Slot slot : kSlots) {
         if (!cell.row().operand(slot).is_read(rank == cell.call.root)) continue;
         const auto [offset, size] = part(cell, rank, slot);
-        for (int to = 0; cell.row().personal && to < simulation_.size(); ++to)
+        for (int to = 0; cell.row().personalized && to < simulation_.size(); ++to)
             cell.buffer(slot).write(brought(cell, rank, to), 0, cell.call.bytes, cell.call.bytes * static_cast<std::uint64_t>(to));
-        if (cell.row().personal) continue;
+        if (cell.row().personalized) continue;
         const bool in_place = stands_in_place(cell, rank, slot);
         cell.buffer(in_place ? slot_of_blocks(cell.row()) : slot).write(brought(cell, rank), offset, offset + size, in_place ? offset : 0);
     }

@@ -31,7 +31,7 @@ Step make_step(Random& random, const collectives::AlgorithmEntry& entry, int n, 
     step.entry = &entry;
     step.root = root;
     const auto& row = collectives::operation(entry.operation);
-    step.bytes = row.personal ? std::min(bytes, kLongestForEach) : row.in_blocks ? std::min(bytes, kLongestBlock) : bytes;
+    step.bytes = row.personalized ? std::min(bytes, kLongestForEach) : row.in_blocks ? std::min(bytes, kLongestBlock) : bytes;
     step.segment = entry.segmented ? segment : 0;
     step.delays = random_delays(random, n, root, random.pick(std::vector<Nanoseconds>{0, 10, 1000, 20'000}));
     step.in_place = random.chance(0.3);
@@ -119,7 +119,7 @@ TEST(Placement, InPlaceNothingIsCopied) {
                 Job job(simulation, {{.entry = entry, .bytes = 100, .delays = {0}, .in_place = in_place, .plans = {}}});
                 job.run();
                 job.expect_success();
-                EXPECT_EQ(job.exit(0, 0), in_place && !row.personal ? 0 : 100) << entry->name;
+                EXPECT_EQ(job.exit(0, 0), in_place && !row.personalized ? 0 : 100) << entry->name;
             }
 }
 

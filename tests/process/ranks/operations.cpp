@@ -109,7 +109,7 @@ class Call {
             const int from = slot == Slot::contribution ? communicator_.rank() : rank,
                       to = slot == Slot::contribution ? rank : communicator_.rank();
             all.push_back(
-                {row_.personal ? from * communicator_.size() + to : rank, memory(slot) + static_cast<std::size_t>(rank) * bytes_});
+                {row_.personalized ? from * communicator_.size() + to : rank, memory(slot) + static_cast<std::size_t>(rank) * bytes_});
         }
         return all;
     }
@@ -209,7 +209,7 @@ ROLLCALL_SCENARIO(calls) {
     const auto unit = static_cast<std::uint64_t>(scene.number(3, kSanitized ? 128 : scene.size > 3 ? 256 : 1024)) << 10;
     for (const bool in_place : {true, false})
         if (!has_few || in_place == (seed % 2 == 0))
-            call((row.personal ? unit / 4 : unit) + 3, in_place ? 0 : scene.size - 1, in_place, plain);
+            call((row.personalized ? unit / 4 : unit) + 3, in_place ? 0 : scene.size - 1, in_place, plain);
     if (!row.in_blocks && !has_few) call(row.combines ? 2 * unit : 8 * unit, scene.size / 2, false, plain);
 
     // One rank after the other is very late. The record shows it, and whether this rank took data of others.

@@ -108,7 +108,7 @@ struct Model {
     // What rank `from` has for rank `to`. Where all ranks get the same, `to` does not count.
     Bytes piece(int from, int to, std::uint64_t length, std::uint64_t round) const {
         return pattern(length,
-                       key(from, round) + (row.personal || (row.combines && row.in_blocks) ? static_cast<std::uint64_t>(to) * 977 : 0));
+                       key(from, round) + (row.personalized || (row.combines && row.in_blocks) ? static_cast<std::uint64_t>(to) * 977 : 0));
     }
     Bytes contents(std::size_t slot, std::uint64_t round) const {
         const Operand& what = operand(slot);
@@ -132,7 +132,7 @@ struct Model {
         Bytes all(blocks.end, kUnwritten);
         for (int peer = 0; peer < ranks; ++peer) {
             const auto at = static_cast<std::size_t>(peer);
-            const bool sends = row.personal && slot == 0;
+            const bool sends = row.personalized && slot == 0;
             put(all, blocks.offsets[at], piece(sends ? rank : peer, sends ? peer : rank, blocks.counts[at], round));
         }
         return all;
@@ -235,18 +235,18 @@ std::unique_ptr<DrawnCall> draw_call(Job& job, Place& place, const OperationRow&
     const auto mine = static_cast<std::size_t>(model->rank);
     std::uint64_t size = draw_size(same);
     if (row.in_blocks && size > 20'000) size /= ranks;
-    model->in_place = same() % 3 == 0 && row.moves_data && !row.personal && (row.combines || row.in_blocks);
+    model->in_place = same() % 3 == 0 && row.moves_data && !row.personalized && (row.combines || row.in_blocks);
     model->has_own_sizes = same() % 2 == 0 && row.has_own_sizes;
     if (row.combines) model->reduction = &drawn_reductions()[same() % drawn_reductions().size()];
     const std::uint64_t element = row.combines ? model->reduction->reduction.element_bytes : 1;
     model->bytes = model->own_bytes = row.moves_data ? size / element * element : 0;
     if (model->has_own_sizes) {
         // For each pair of ranks, or for each rank.
-        std::vector<std::uint64_t> sizes(row.personal ? ranks * ranks : ranks);
+        std::vector<std::uint64_t> sizes(row.personalized ? ranks * ranks : ranks);
         for (std::uint64_t& one : sizes) one = own_size(same, size);
         const bool has_gaps = same() % 2 == 0;
         std::vector<std::uint64_t> sent = sizes, received = sizes;
-        if (row.personal) {
+        if (row.personalized) {
             sent.assign(sizes.begin() + static_cast<std::ptrdiff_t>(mine * ranks),
                         sizes.begin() + static_cast<std::ptrdiff_t>((mine + 1) * ranks));
             received.clear();
@@ -295,7 +295,7 @@ std::unique_ptr<DrawnCall> draw_call(Job& job, Place& place, const OperationRow&
             return use(Collective(communicator, row.kind, buffers, model->bytes, model->root));
         }
         const Blocks sent(model->out.counts, model->out.offsets), received(model->in.counts, model->in.offsets);
-        if (row.personal) return use(CollectiveOfBlocks(communicator, row.kind, buffers, sent, received));
+        if (row.personalized) return use(CollectiveOfBlocks(communicator, row.kind, buffers, sent, received));
         if (!row.has_root && model->in_place) return use(CollectiveOfBlocks(communicator, row.kind, at[1], received));
         const Blocks blocks = row.has_root && !model->is_root() ? Blocks() : received;
         return use(CollectiveOfBlocks(communicator, row.kind, buffers,

@@ -106,7 +106,7 @@ struct AlgorithmEntry {
     /// A rank's part may run without its caller: it needs only the buffers, and no slots on the arrivals board.
     bool runs_alone = false;
     /// If it runs alone: what a caller waits for that could hand its data over. The engine compares that with a copy.
-    Queue queue = Queue::unknown;
+    SendsAwaited sends_awaited = SendsAwaited::unknown;
     /// A rank's part may begin before its caller, without any buffers: until Operation::has_buffers() the code passes on what has landed
     /// (Operation::take_landed()). It needs no slots on the arrivals board. The part ends with its caller.
     bool forwards = false;

@@ -114,10 +114,10 @@ std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexce
 }
 
 Contributed contributed(const OperationRow& row, const AlgorithmEntry& entry, const Scene& scene, bool is_root) {
-    if (row.data.extent != Extent::blocks || !row.data.is_had(is_root)) return {1, wait_in(entry.queue, scene, is_root, 0)};
+    if (row.data.extent != Extent::blocks || !row.data.is_had(is_root)) return {1, wait_for(entry.sends_awaited, scene, is_root, 0)};
     const bool has_own_block = !runtime::is_between_groups(row.kind);
     const int leaving = scene.ranks - 1, blocks = has_own_block ? scene.ranks : leaving;
-    return {blocks, wait_in(entry.queue, scene, is_root, blocks > 0 ? static_cast<double>(leaving) / blocks : 0)};
+    return {blocks, wait_for(entry.sends_awaited, scene, is_root, blocks > 0 ? static_cast<double>(leaving) / blocks : 0)};
 }
 
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept {

@@ -22,13 +22,13 @@ Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_h
     return scene;
 }
 
-Wait wait_in(Queue queue, const Scene& scene, bool is_root, double leaving) {
-    if (queue == Queue::unknown || scene.ranks < 2) return {};
+Wait wait_for(SendsAwaited sends_awaited, const Scene& scene, bool is_root, double leaving) {
+    if (sends_awaited == SendsAwaited::unknown || scene.ranks < 2) return {};
     double messages = 1;
-    if (queue == Queue::two) messages = std::min(2.0, cost::model::others(scene));
-    if (queue == Queue::rounds) messages = cost::model::rounds(scene);
+    if (sends_awaited == SendsAwaited::two) messages = std::min(2.0, cost::model::others(scene));
+    if (sends_awaited == SendsAwaited::rounds) messages = cost::model::rounds(scene);
     const double others = cost::model::others(scene);
-    if (queue == Queue::all) messages = is_root ? others : std::max(others / 2, 1.0);
+    if (sends_awaited == SendsAwaited::all) messages = is_root ? others : std::max(others / 2, 1.0);
     return {.fixed = scene.latency + (messages - 1) * scene.gap, .byte = (leaving > 0 ? leaving : messages) * scene.byte};
 }
 

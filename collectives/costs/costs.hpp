@@ -28,7 +28,7 @@ struct Scene {
 Scene scene_of(const Costs& costs, std::uint64_t bytes, int ranks, bool on_one_host, int nodes);
 
 /// For how many messages, one after the other, the caller of a part waits that only contributes data, if it stays until the data has left.
-enum class Queue : std::uint8_t {
+enum class SendsAwaited : std::uint8_t {
     unknown,  ///< The part waits for other ranks, too.
     one,      ///< The data leaves once.
     two,      ///< The root sends it twice.
@@ -36,12 +36,13 @@ enum class Queue : std::uint8_t {
     all,      ///< The root sends n - 1 messages. Those of the other ranks to the root are in one queue: half of them, on the average.
 };
 
-/// What such a caller waits for, in nanoseconds, if its buffers have b bytes together: fixed + b byte. Both are 0 for Queue::unknown.
+/// What such a caller waits for, in nanoseconds, if its buffers have b bytes together: fixed + b byte. Both are 0 for
+/// SendsAwaited::unknown.
 struct Wait {
     double fixed = 0, byte = 0;
 };
 /// `leaving`: how much of the buffers leaves, where they have a block for each rank and each block leaves once. Otherwise 0.
-Wait wait_in(Queue queue, const Scene& scene, bool is_root, double leaving);
+Wait wait_for(SendsAwaited sends_awaited, const Scene& scene, bool is_root, double leaving);
 
 namespace cost {
 

@@ -26,40 +26,40 @@ using collectives::Operand;
 using runtime::Operation;
 
 Communicator::Implementation::Method Communicator::Implementation::method(const collectives::OperationRow& row,
-                                                                          const collectives::Situation& situation,
+                                                                          const collectives::SelectionInput& input,
                                                                           const CollectiveOptions& options) const {
-    Method method{collectives::choose(row, situation, options.algorithm, algorithms.of(row.kind), &chosen), 0};
+    Method method{collectives::choose(row, input, options.algorithm, algorithms.of(row.kind), &chosen), 0};
     // If the algorithm does not use the segment size, that size is not part of the call, and ranks need not agree on it.
     const collectives::AlgorithmEntry& entry = *method.selection.entry;
     if (!entry.segmented) return method;
-    const std::uint64_t usual = collectives::segment_of(method.selection, situation, process->settings().segment_bytes);
+    const std::uint64_t usual = collectives::segment_of(method.selection, input, process->settings().segment_bytes);
     method.segment_bytes = options.segment_bytes.value_or(usual);
     return method;
 }
 
-std::string Communicator::Implementation::choose(const collectives::OperationRow& row, const collectives::Situation& situation,
+std::string Communicator::Implementation::choose(const collectives::OperationRow& row, const collectives::SelectionInput& input,
                                                  const CollectiveOptions& options, Prepared& prepared) const {
-    const Method found = method(row, situation, options);
+    const Method found = method(row, input, options);
     prepared.algorithm = found.selection.entry;
     prepared.arguments.segment_bytes = found.segment_bytes;
     prepared.call.algorithm = prepared.algorithm->number;
     prepared.call.segment_bytes = std::min(found.segment_bytes, runtime::kLongestSegment);
-    return collectives::explain(row, situation, found.selection);
+    return collectives::explain(row, input, found.selection);
 }
 
 // If the ranks count different sizes, they may choose different algorithms. The error then names the sizes (Call::counts_others()).
-collectives::Situation Communicator::Implementation::situation_of_blocks(const runtime::Block* counted) const {
+collectives::SelectionInput Communicator::Implementation::selection_input_of_blocks(const runtime::Block* counted) const {
     if (!counted) {
-        collectives::Situation unknown = situation(collectives::kAnyBytes);
+        collectives::SelectionInput unknown = selection_input(collectives::kAnyBytes);
         unknown.has = conditions.without(Condition::equal_blocks);
         return unknown;
     }
     const auto ranks = static_cast<std::uint64_t>(state.group->size);
     std::uint64_t total = 0;
     for (std::uint64_t rank = 0; rank < ranks; ++rank) total += counted[rank].size;
-    collectives::Situation situation = this->situation(total / ranks);
-    situation.is_average = true;
-    return situation;
+    collectives::SelectionInput input = selection_input(total / ranks);
+    input.is_average = true;
+    return input;
 }
 
 void Communicator::Implementation::call(const Prepared& prepared, const std::optional<Timeout>& timeout, CallRecord* record) const {
@@ -112,12 +112,13 @@ void Collective::check_reduction(const char* form) const {
         throw Error(ErrorCode::invalid_argument, fmt::format("{} on {}: {}", caller(form), here().state.group->name, wrong));
 }
 
-[[gnu::always_inline]] inline collectives::Situation Collective::situation(const Communicator::Implementation& on, bool is_planned,
-                                                                           const Combiner& combiner) const {
-    collectives::Situation situation = row_.has_own_sizes && bytes_ == kOwnSizes ? on.situation_of_blocks() : on.situation(bytes_);
-    if (is_planned) situation.has = situation.has.without(Condition::called);
-    if (row_.combines) situation.has = collectives::conditions_of(combiner, situation.has);
-    return situation;
+[[gnu::always_inline]] inline collectives::SelectionInput Collective::selection_input(const Communicator::Implementation& on,
+                                                                                      bool is_planned, const Combiner& combiner) const {
+    collectives::SelectionInput input =
+        row_.has_own_sizes && bytes_ == kOwnSizes ? on.selection_input_of_blocks() : on.selection_input(bytes_);
+    if (is_planned) input.has = input.has.without(Condition::called);
+    if (row_.combines) input.has = collectives::conditions_of(combiner, input.has);
+    return input;
 }
 
 std::string Collective::caller(const char* form) const { return fmt::format("{}{}", form, runtime::name(row_.kind)); }
@@ -195,7 +196,7 @@ Collective::Prepared Collective::prepare(const CollectiveOptions& options, const
         check_reduction(form);
         prepared.arguments.combiner = collectives::combiner_of(reduction_);
     }
-    const auto method = here.method(row_, situation(here, is_planned, prepared.arguments.combiner), options);
+    const auto method = here.method(row_, selection_input(here, is_planned, prepared.arguments.combiner), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, bytes_, method.segment_bytes, reduction_);
@@ -246,7 +247,7 @@ Plan Collective::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
     const Prepared prepared = prepare(how, "plan_", check(how, "plan_"), true);
     return here().plan(prepared, options, [&](const Communicator::Implementation& on, Prepared& planned) {
-        return on.choose(row_, situation(on, true, planned.arguments.combiner), how, planned);
+        return on.choose(row_, selection_input(on, true, planned.arguments.combiner), how, planned);
     });
 }
 
@@ -254,10 +255,10 @@ std::string Collective::explain(const CollectiveOptions& options, bool is_planne
     const Communicator::Implementation& here = communicator_.checked();
     static_assert(kOwnSizes == runtime::kManySizes);
     if (!row_.has_own_sizes || bytes_ != kOwnSizes) checked_total("explain() of ");
-    const collectives::Situation situation =
-        this->situation(here, is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
-    std::string text = collectives::explain(row_, situation, here.method(row_, situation, options).selection);
-    if (!situation.has.contains(Condition::equal_blocks) && row_.kind == runtime::OperationKind::allgather)
+    const collectives::SelectionInput input =
+        selection_input(here, is_planned, row_.combines ? collectives::combiner_of(reduction_) : Combiner());
+    std::string text = collectives::explain(row_, input, here.method(row_, input, options).selection);
+    if (!input.has.contains(Condition::equal_blocks) && row_.kind == runtime::OperationKind::allgather)
         text += "; a call chooses by the average size of its blocks: ask for that size";
     return text;
 }
@@ -298,12 +299,12 @@ std::uint64_t CollectiveOfBlocks::prepare_two_lists(Prepared& prepared, const st
     return runtime::kManySizes;
 }
 
-collectives::Situation CollectiveOfBlocks::situation(const Communicator::Implementation& on, const Collective::Prepared& prepared,
-                                                     bool is_planned) const {
+collectives::SelectionInput CollectiveOfBlocks::selection_input(const Communicator::Implementation& on,
+                                                                const Collective::Prepared& prepared, bool is_planned) const {
     const bool is_counted_by_all = !call_.row_.has_root && !call_.row_.personalized;
-    collectives::Situation situation = on.situation_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
-    if (is_planned) situation.has = situation.has.without(Condition::called);
-    return situation;
+    collectives::SelectionInput input = on.selection_input_of_blocks(is_counted_by_all ? prepared.arguments.blocks : nullptr);
+    if (is_planned) input.has = input.has.without(Condition::called);
+    return input;
 }
 
 CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions& options, const char* form, bool is_planned) const {
@@ -316,7 +317,7 @@ CollectiveOfBlocks::Prepared CollectiveOfBlocks::prepare(const CollectiveOptions
         call_.row_.personalized ? prepare_two_lists(prepared, caller) : prepare_one_list(prepared, here.state.rank == root, caller);
     call_.check_buffers(prepared.arguments, form);
 
-    const auto method = here.method(call_.row_, situation(here, prepared, is_planned), options);
+    const auto method = here.method(call_.row_, selection_input(here, prepared, is_planned), options);
     prepared.algorithm = method.selection.entry;
     prepared.arguments.segment_bytes = method.segment_bytes;
     prepared.call = collectives::make_call(*prepared.algorithm, root, sizes, method.segment_bytes);
@@ -341,7 +342,7 @@ Plan CollectiveOfBlocks::plan(const PlanOptions& options) const {
     const CollectiveOptions how{options.algorithm, options.segment_bytes, {}, nullptr};
     Prepared prepared = prepare(how, "plan_", true);
     Plan plan = call_.here().plan(prepared, options, [&](const Communicator::Implementation& on, Collective::Prepared& planned) {
-        return on.choose(call_.row_, situation(on, planned, true), how, planned);
+        return on.choose(call_.row_, selection_input(on, planned, true), how, planned);
     });
     Communicator::Implementation::keep(plan, std::move(prepared.layout));
     return plan;

@@ -52,7 +52,7 @@ class Collective {
     /// The checks that every call makes. Returns the root, or -1.
     int check(const CollectiveOptions& options, const char* form) const;
     void check_reduction(const char* form) const;
-    collectives::Situation situation(const Communicator::Implementation& on, bool is_planned, const Combiner& combiner) const;
+    collectives::SelectionInput selection_input(const Communicator::Implementation& on, bool is_planned, const Combiner& combiner) const;
     void check_buffers(const runtime::Arguments& given, const char* form) const;
     /// One of these buffers is null. The error names its parameter.
     void refuse_null(const runtime::Arguments& given, const char* form) const;
@@ -93,7 +93,8 @@ class CollectiveOfBlocks {
         Layout layout;  ///< `arguments` point into it.
     };
     Prepared prepare(const CollectiveOptions& options, const char* form, bool is_planned = false) const;
-    collectives::Situation situation(const Communicator::Implementation& on, const Collective::Prepared& prepared, bool is_planned) const;
+    collectives::SelectionInput selection_input(const Communicator::Implementation& on, const Collective::Prepared& prepared,
+                                                bool is_planned) const;
     /// Fills the arguments and the layout. Returns what the call tells other ranks about the sizes.
     std::uint64_t prepare_one_list(Prepared& prepared, bool is_root, const std::string& caller) const;
     std::uint64_t prepare_two_lists(Prepared& prepared, const std::string& caller) const;

@@ -48,9 +48,9 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
         collectives::Selection selection;
         std::uint64_t segment_bytes;
     };
-    Method method(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options) const;
+    Method method(const collectives::OperationRow& row, const collectives::SelectionInput& input, const CollectiveOptions& options) const;
     /// What all ranks know of a call: one with this size, and one with blocks of different sizes.
-    collectives::Situation situation(std::uint64_t bytes) const {
+    collectives::SelectionInput selection_input(std::uint64_t bytes) const {
         return {.bytes = bytes,
                 .ranks = state.group->size,
                 .has = conditions,
@@ -60,7 +60,7 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
                 .costs = state.group->costs};
     }
     /// `counted`: the blocks of all ranks, if all ranks know them. Null: nobody knows all sizes.
-    collectives::Situation situation_of_blocks(const runtime::Block* counted = nullptr) const;
+    collectives::SelectionInput selection_input_of_blocks(const runtime::Block* counted = nullptr) const;
 
     /// A collective call that is ready to begin: its arguments are checked, and its algorithm is chosen.
     struct Prepared {
@@ -87,8 +87,8 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     /// Chooses the algorithm that a planned call runs on the communicator `on`, puts it into the call, and says why.
     using Choose = std::function<std::string(const Implementation& on, Prepared& prepared)>;
     Plan plan(Prepared prepared, const PlanOptions& options, const Choose& choose) const;
-    /// Does that for a call in this situation.
-    std::string choose(const collectives::OperationRow& row, const collectives::Situation& situation, const CollectiveOptions& options,
+    /// Does that for a call in this input.
+    std::string choose(const collectives::OperationRow& row, const collectives::SelectionInput& input, const CollectiveOptions& options,
                        Prepared& prepared) const;
     /// Keeps the layout, which the arguments point into, as long as the request or plan.
     static void keep(Request& request, Layout layout);
@@ -190,11 +190,11 @@ struct ROLLCALL_HIDDEN Communicator::Implementation : std::enable_shared_from_th
     const bool shares_boards;
     const bool shares_node;                    ///< The ranks share node memory.
     const collectives::Conditions conditions;  ///< The conditions that hold for every call, by the settings and the ranks.
-    const int nodes;                           ///< Situation::nodes
+    const int nodes;                           ///< SelectionInput::nodes
     struct Extent {
         int ranks = 0, nodes = 0;
     };
-    const Extent largest_group;  ///< Situation::ranks_of_group and nodes_of_group
+    const Extent largest_group;  ///< SelectionInput::ranks_of_group and nodes_of_group
     mutable collectives::Choices chosen;
     /// For each operation that of a rank that is not the root, and that of the root. They belong to the thread that makes calls.
     mutable std::array<std::array<LastCall, 2>, kOperationKinds> last_calls;

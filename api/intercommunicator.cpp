@@ -95,8 +95,8 @@ struct ROLLCALL_HIDDEN Intercommunicator::Implementation {
     /// `is_planned`: as in Collective::prepare().
     Prepared prepare(const IntergroupCall& call, const CollectiveOptions& options, bool is_planned = false) const;
     /// What all ranks that have a part know of the call.
-    collectives::Situation situation(const Communicator::Implementation& on, const IntergroupCall& call,
-                                     const Communicator::Implementation::Prepared& made, bool is_planned) const;
+    collectives::SelectionInput selection_input(const Communicator::Implementation& on, const IntergroupCall& call,
+                                                const Communicator::Implementation::Prepared& made, bool is_planned) const;
     /// Chooses the algorithm that the call runs on the communicator `on`, and puts it into the call.
     void select(const Communicator::Implementation& on, const IntergroupCall& call, Communicator::Implementation::Prepared& made,
                 const CollectiveOptions& options, bool is_planned, std::string* why = nullptr) const;
@@ -172,35 +172,36 @@ int Intercommunicator::Implementation::nodes_of(const Side& side, int root) cons
     return std::max(side.nodes - side.is_on[static_cast<std::size_t>(at_root)], 1);
 }
 
-collectives::Situation Intercommunicator::Implementation::situation(const Communicator::Implementation& on, const IntergroupCall& call,
-                                                                    const Communicator::Implementation::Prepared& made,
-                                                                    bool is_planned) const {
+collectives::SelectionInput Intercommunicator::Implementation::selection_input(const Communicator::Implementation& on,
+                                                                               const IntergroupCall& call,
+                                                                               const Communicator::Implementation::Prepared& made,
+                                                                               bool is_planned) const {
     // A rank that has no part does not know the size, and refuses no algorithm for it.
     const std::uint64_t longest = made.call.has_no_part() ? 0 : std::max(made.call.bytes, std::uint64_t{made.call.segment_bytes});
-    auto situation = call.blocks ? on.situation_of_blocks() : on.situation(longest);
+    auto input = call.blocks ? on.selection_input_of_blocks() : on.selection_input(longest);
     const collectives::OperationRow& row = collectives::operation(made.call.kind);
-    if (row.combines) situation.has = collectives::conditions_of(made.arguments.combiner, situation.has);
-    if (is_planned) situation.has = situation.has.without(collectives::Condition::called);
-    if (!call.root) return situation;
+    if (row.combines) input.has = collectives::conditions_of(made.arguments.combiner, input.has);
+    if (is_planned) input.has = input.has.without(collectives::Condition::called);
+    if (!call.root) return input;
     const Side& others = call.root->is_mine() ? other : own;
-    situation.ranks = others.size + 1;
-    situation.ranks_of_group = others.size;
-    situation.nodes_of_group = nodes_of(others, made.call.root);
-    if (situation.nodes > 0) situation.nodes = situation.nodes_of_group + 1;  // the root's
-    return situation;
+    input.ranks = others.size + 1;
+    input.ranks_of_group = others.size;
+    input.nodes_of_group = nodes_of(others, made.call.root);
+    if (input.nodes > 0) input.nodes = input.nodes_of_group + 1;  // the root's
+    return input;
 }
 
 void Intercommunicator::Implementation::select(const Communicator::Implementation& on, const IntergroupCall& call,
                                                Communicator::Implementation::Prepared& made, const CollectiveOptions& options,
                                                bool is_planned, std::string* why) const {
     const auto& row = collectives::operation(made.call.kind);
-    const auto situation = this->situation(on, call, made, is_planned);
+    const auto input = selection_input(on, call, made, is_planned);
     // What rules have chosen for one root does not hold for others, so it is not remembered.
-    const collectives::Selection selection = call.root ? collectives::choose(row, situation, options.algorithm, on.algorithms.of(row.kind))
-                                                       : on.method(row, situation, options).selection;
+    const collectives::Selection selection = call.root ? collectives::choose(row, input, options.algorithm, on.algorithms.of(row.kind))
+                                                       : on.method(row, input, options).selection;
     made.algorithm = selection.entry;
     made.call.algorithm = selection.entry->number;
-    if (why) *why = collectives::explain(row, situation, selection);
+    if (why) *why = collectives::explain(row, input, selection);
 }
 
 Intercommunicator::Implementation::Prepared Intercommunicator::Implementation::prepare(const IntergroupCall& call,

@@ -20,13 +20,13 @@ std::size_t size_of(std::uint64_t bytes) {
 }
 
 /// The scene of the size to which the call's size is rounded.
-Scene rounded(Situation situation) {
-    situation.bytes = std::uint64_t{1} << size_of(situation.bytes);
-    return scene_of(situation);
+Scene rounded(SelectionInput input) {
+    input.bytes = std::uint64_t{1} << size_of(input.bytes);
+    return scene_of(input);
 }
 
-std::size_t fastest(const Rule& rule, const Situation& situation) {
-    const Scene scene = rounded(situation);
+std::size_t fastest(const Rule& rule, const SelectionInput& input) {
+    const Scene scene = rounded(input);
     std::size_t best = 0;
     double least = rule.algorithm->cost(scene);
     for (std::size_t i = 1; i < rule.candidates(); ++i)
@@ -39,18 +39,17 @@ std::size_t fastest(const Rule& rule, const Situation& situation) {
 
 }  // namespace
 
-Scene scene_of(const Situation& situation) {
-    Scene scene =
-        scene_of(*situation.costs, situation.bytes, situation.ranks, situation.has.contains(Condition::shared_boards), situation.nodes);
-    scene.ranks_of_group = situation.ranks_of_group;
-    scene.nodes_of_group = situation.nodes_of_group;
+Scene scene_of(const SelectionInput& input) {
+    Scene scene = scene_of(*input.costs, input.bytes, input.ranks, input.has.contains(Condition::shared_boards), input.nodes);
+    scene.ranks_of_group = input.ranks_of_group;
+    scene.nodes_of_group = input.nodes_of_group;
     return scene;
 }
 
-std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t comparison, const Situation& situation) {
-    std::atomic<std::uint8_t>& chosen = chosen_[index_of(row.kind)][comparison][size_of(situation.bytes)];
+std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t comparison, const SelectionInput& input) {
+    std::atomic<std::uint8_t>& chosen = chosen_[index_of(row.kind)][comparison][size_of(input.bytes)];
     if (const std::uint8_t known = chosen.load(std::memory_order_relaxed)) return known - 1u;
-    const std::size_t found = fastest(rule, situation);
+    const std::size_t found = fastest(rule, input);
     chosen.store(static_cast<std::uint8_t>(found + 1), std::memory_order_relaxed);
     return found;
 }
@@ -74,42 +73,41 @@ Conditions conditions_of(const Combiner& combiner, Conditions has) noexcept {
     return has;
 }
 
-Selection select(const OperationRow& row, const Situation& situation, Choices* choices) {
+Selection select(const OperationRow& row, const SelectionInput& input, Choices* choices) {
     std::size_t comparisons = 0;
     for (const Rule& rule : row.rules) {
         const std::size_t comparison = comparisons;
         if (rule.compares()) ++comparisons;
-        if (!rule.fits(situation.bytes, situation.ranks)) continue;
-        if (!situation.has.contains(rule.where) || !situation.has.contains(rule.algorithm->needs)) continue;
+        if (!rule.fits(input.bytes, input.ranks)) continue;
+        if (!input.has.contains(rule.where) || !input.has.contains(rule.algorithm->needs)) continue;
         if (!rule.compares()) return {rule.algorithm, rule.why, nullptr, rule.segment};
-        if (!situation.has.contains(Condition::equal_blocks)) continue;
-        const AlgorithmEntry* const taken =
-            rule.candidate(choices ? choices->of(row, rule, comparison, situation) : fastest(rule, situation));
+        if (!input.has.contains(Condition::equal_blocks)) continue;
+        const AlgorithmEntry* const taken = rule.candidate(choices ? choices->of(row, rule, comparison, input) : fastest(rule, input));
         return {taken, rule.why, nullptr, taken->whole_by_default ? nullptr : rule.segment, &rule};
     }
     throw Error(ErrorCode::state, fmt::format("no rule for {}", runtime::name(row.kind)));
 }
 
-Selection choose(const OperationRow& row, const Situation& situation, std::string_view asked, const AlgorithmEntry* setting,
+Selection choose(const OperationRow& row, const SelectionInput& input, std::string_view asked, const AlgorithmEntry* setting,
                  Choices* choices) {
-    if (!asked.empty() && asked != "auto") return {&find_algorithm(row, asked, situation.has), "the call asks for it"};
-    if (!setting || asked == "auto") return select(row, situation, choices);
-    if (situation.has.contains(setting->needs)) return {setting, "a setting asks for it"};
-    Selection instead = select(row, situation, choices);
+    if (!asked.empty() && asked != "auto") return {&find_algorithm(row, asked, input.has), "the call asks for it"};
+    if (!setting || asked == "auto") return select(row, input, choices);
+    if (input.has.contains(setting->needs)) return {setting, "a setting asks for it"};
+    Selection instead = select(row, input, choices);
     instead.passed_over = setting;
     return instead;
 }
 
-std::uint64_t segment_of(const Selection& selection, const Situation& situation, std::uint64_t setting) {
+std::uint64_t segment_of(const Selection& selection, const SelectionInput& input, std::uint64_t setting) {
     if (!selection.entry->segmented) return 0;
-    if (selection.segment && setting == Settings().segment_bytes) return selection.segment(scene_of(situation));
+    if (selection.segment && setting == Settings().segment_bytes) return selection.segment(scene_of(input));
     return selection.entry->whole_by_default ? 0 : setting;
 }
 
-std::string reason(const Situation& situation, const Selection& selection) {
+std::string reason(const SelectionInput& input, const Selection& selection) {
     std::string text(selection.why);
     if (!selection.compared) return text;
-    const Scene scene = rounded(situation);
+    const Scene scene = rounded(input);
     std::vector<std::pair<double, std::string_view>> others;
     for (std::size_t i = 0; i < selection.compared->candidates(); ++i) {
         const AlgorithmEntry* const entry = selection.compared->candidate(i);
@@ -117,8 +115,8 @@ std::string reason(const Situation& situation, const Selection& selection) {
     }
     std::sort(others.begin(), others.end());
     const double least = selection.entry->cost(scene);
-    text += fmt::format("; {} costs: {} {}", *situation.costs == kBuiltInCosts ? "by the built-in" : "by the measured",
-                        selection.entry->name, format_duration(least * 1e-9));
+    text += fmt::format("; {} costs: {} {}", *input.costs == kBuiltInCosts ? "by the built-in" : "by the measured", selection.entry->name,
+                        format_duration(least * 1e-9));
     for (const auto& [time, name] : others) {
         text += fmt::format(", {} {}", name, format_duration(time * 1e-9));
         if (least > 0) text += fmt::format(" ({:.3g} times as long)", time / least);
@@ -126,11 +124,11 @@ std::string reason(const Situation& situation, const Selection& selection) {
     return text;
 }
 
-std::string stay_or_leave(const OperationRow& row, const Situation& situation, const AlgorithmEntry& entry, const Leaving& leaving) {
-    if (!situation.has.contains(Condition::background)) return {};
+std::string stay_or_leave(const OperationRow& row, const SelectionInput& input, const AlgorithmEntry& entry, const Leaving& leaving) {
+    if (!input.has.contains(Condition::background)) return {};
     const bool is_root = row.only_contributes(true);
     if (!is_root && !row.only_contributes(false)) return {};
-    const Scene scene = scene_of(situation);
+    const Scene scene = scene_of(input);
     const auto [blocks, wait] = contributed(row, entry, scene, is_root);
     if (wait.byte <= 0) return {};
     const double bytes = scene.bytes * blocks, waits = wait.fixed + bytes * wait.byte, copies = bytes * scene.copied_byte;
@@ -149,19 +147,19 @@ std::string stay_or_leave(const OperationRow& row, const Situation& situation, c
     return fmt::format("{} leaves after a copy ({}), because it would wait for {}", who, copy, stay);
 }
 
-std::string explain(const OperationRow& row, const Situation& situation, const Selection& selection) {
+std::string explain(const OperationRow& row, const SelectionInput& input, const Selection& selection) {
     std::string what;
-    if (situation.is_average)
-        what = fmt::format(" of blocks of different sizes ({} on the average)", counted(situation.bytes, "byte"));
-    else if (!situation.has.contains(Condition::equal_blocks))
+    if (input.is_average)
+        what = fmt::format(" of blocks of different sizes ({} on the average)", counted(input.bytes, "byte"));
+    else if (!input.has.contains(Condition::equal_blocks))
         what = " of blocks of different sizes";
     else if (row.moves_data)
-        what = fmt::format(" of {}", counted(situation.bytes, "byte"));
+        what = fmt::format(" of {}", counted(input.bytes, "byte"));
     std::string text =
         fmt::format("{}{} {} {}: {}, because: {}", runtime::name(row.kind), what, row.reaches,
-                    counted(static_cast<std::uint64_t>(situation.ranks), "rank"), selection.entry->name, reason(situation, selection));
+                    counted(static_cast<std::uint64_t>(input.ranks), "rank"), selection.entry->name, reason(input, selection));
     if (const AlgorithmEntry* const other = selection.passed_over)
-        text += fmt::format("; {}, which a setting asks for, {}", other->name, need_in_words(other->needs.without(situation.has)));
+        text += fmt::format("; {}, which a setting asks for, {}", other->name, need_in_words(other->needs.without(input.has)));
     return text;
 }
 

@@ -66,13 +66,13 @@ const collectives::OperationRow& row_of(const std::string& operation) {
 }
 
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.
-void divide(collectives::Situation& situation, const collectives::OperationRow& row, std::uint64_t most_on_node) {
-    const int group = (situation.ranks + 1) / 2;
-    situation.ranks_of_group = group;
-    if (row.has_root) situation.ranks = group + 1;
-    if (situation.nodes == 0) return;
-    situation.nodes_of_group = several_nodes(static_cast<std::uint64_t>(group), most_on_node);
-    situation.nodes = row.has_root ? situation.nodes_of_group + 1 : 2 * situation.nodes_of_group;
+void divide(collectives::SelectionInput& input, const collectives::OperationRow& row, std::uint64_t most_on_node) {
+    const int group = (input.ranks + 1) / 2;
+    input.ranks_of_group = group;
+    if (row.has_root) input.ranks = group + 1;
+    if (input.nodes == 0) return;
+    input.nodes_of_group = several_nodes(static_cast<std::uint64_t>(group), most_on_node);
+    input.nodes = row.has_root ? input.nodes_of_group + 1 : 2 * input.nodes_of_group;
 }
 
 }  // namespace
@@ -91,22 +91,22 @@ void explain(const Explained& asked, output::Format format) {
         for (const auto& [place, where] : kPlaces)
             for (const std::uint64_t bytes : sizes) {
                 if (!can_be(place, ranks, settings.node_ranks)) continue;
-                collectives::Situation situation{.bytes = bytes,
-                                                 .ranks = static_cast<int>(ranks),
-                                                 .has = conditions(settings, place, static_cast<int>(ranks)),
-                                                 .nodes = place == Place::several_nodes ? several_nodes(ranks, settings.node_ranks) : 0,
-                                                 .costs = &costs};
-                if (is_between_groups(row.kind)) divide(situation, row, settings.node_ranks);
-                const collectives::Selection chosen = collectives::choose(row, situation, {}, setting);
+                collectives::SelectionInput input{.bytes = bytes,
+                                                  .ranks = static_cast<int>(ranks),
+                                                  .has = conditions(settings, place, static_cast<int>(ranks)),
+                                                  .nodes = place == Place::several_nodes ? several_nodes(ranks, settings.node_ranks) : 0,
+                                                  .costs = &costs};
+                if (is_between_groups(row.kind)) divide(input, row, settings.node_ranks);
+                const collectives::Selection chosen = collectives::choose(row, input, {}, setting);
                 std::vector<std::string_view> others;
                 for (const auto& entry : row.algorithms)
-                    if (&entry != chosen.entry && situation.has.contains(entry.needs)) others.push_back(entry.name);
-                const std::uint64_t segment = collectives::segment_of(chosen, situation, settings.segment_bytes);
-                std::string because = collectives::reason(situation, chosen);
+                    if (&entry != chosen.entry && input.has.contains(entry.needs)) others.push_back(entry.name);
+                const std::uint64_t segment = collectives::segment_of(chosen, input, settings.segment_bytes);
+                std::string because = collectives::reason(input, chosen);
                 std::string own_part;
                 // Shorter messages are sent at once.
                 if (bytes > runtime::eager_limits(settings).usual)
-                    own_part = collectives::stay_or_leave(row, situation, *chosen.entry,
+                    own_part = collectives::stay_or_leave(row, input, *chosen.entry,
                                                           {.room = runtime::most_kept(settings, static_cast<int>(ranks)),
                                                            .longest = runtime::longest_landing(settings),
                                                            .has_background = settings.progress == ProgressMode::thread});

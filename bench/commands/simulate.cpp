@@ -104,7 +104,7 @@ class CellRun {
         : plan_(plan), pattern_(pattern) {
         const Sweep& sweep = plan.sweep;
         const std::uint64_t bytes = bytes_ = call_bytes(sweep.operation, size, sweep.ranks);
-        const collectives::Situation call = situation(plan, size, landing, decouple);
+        const collectives::SelectionInput call = selection_input(plan, size, landing, decouple);
         const auto chosen = name == "auto" ? collectives::select(sweep.operation, call) : collectives::Selection();
         entry_ = chosen.entry ? chosen.entry : &collectives::find_algorithm(sweep.operation, name, kSimulated);
         decoupled_ = decouple && landing.budget > 0 && (entry_->runs_alone || entry_->forwards);
@@ -137,8 +137,9 @@ class CellRun {
     /// Whether parts of its calls begin before their callers and go on after them.
     bool is_decoupled() const { return decoupled_; }
 
-    static collectives::Situation situation(const Plan& plan, std::uint64_t size, const SimulatedLanding& landing, bool decouple) {
-        collectives::Situation found = {
+    static collectives::SelectionInput selection_input(const Plan& plan, std::uint64_t size, const SimulatedLanding& landing,
+                                                       bool decouple) {
+        collectives::SelectionInput found = {
             .bytes = call_bytes(plan.sweep.operation, size, plan.sweep.ranks),
             .ranks = plan.sweep.ranks,
             .has = landing.budget > 0 ? collectives::kUsual : collectives::kUsual.without(collectives::Condition::landing),
@@ -257,9 +258,9 @@ void explain(const Plan& plan) {
     for (const std::uint64_t bytes : sweep.sizes) {
         for (const SimulatedLanding& landing : plan.landing) {
             for (const bool decouple : plan.decouple) {
-                const auto situation = CellRun::situation(plan, bytes, landing, decouple);
+                const auto input = CellRun::selection_input(plan, bytes, landing, decouple);
                 if (plan.decouple.size() > 1) out << (decouple ? "--decouple auto: " : "--decouple no: ");
-                out << collectives::explain(sweep.operation, situation, collectives::select(sweep.operation, situation)) << std::endl;
+                out << collectives::explain(sweep.operation, input, collectives::select(sweep.operation, input)) << std::endl;
             }
         }
     }

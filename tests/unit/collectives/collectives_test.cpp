@@ -225,7 +225,7 @@ TEST(Limits, SelectionObeysThem) {
 }
 
 TEST(Limits, ACallThatAsksForTooMuchIsRefusedAndASettingPassedOver) {
-    const Situation plain{.bytes = 8, .ranks = 4, .has = kUsual.without(Condition::commutative)};
+    const SelectionInput plain{.bytes = 8, .ranks = 4, .has = kUsual.without(Condition::commutative)};
     const AlgorithmEntry& ring = kMadeUp[2];
     EXPECT_THROW(choose(kMadeUpRow, plain, "ring", nullptr), Error);
     EXPECT_EQ(choose(kMadeUpRow, plain, "simple", &ring).entry->name, "any");
@@ -234,7 +234,7 @@ TEST(Limits, ACallThatAsksForTooMuchIsRefusedAndASettingPassedOver) {
     EXPECT_EQ(explain(kMadeUpRow, plain, instead),
               "gather from 4 ranks: equal, because: equal, and early; ring, which a setting asks for, needs an operation that commutes");
 
-    const Situation good{.bytes = 8, .ranks = 4};
+    const SelectionInput good{.bytes = 8, .ranks = 4};
     EXPECT_EQ(choose(kMadeUpRow, good, "", &ring).why, "a setting asks for it");
     EXPECT_EQ(choose(kMadeUpRow, good, "", &ring).entry, &ring);
     EXPECT_EQ(choose(kMadeUpRow, good, "greedy", &ring).entry->name, "greedy");
@@ -314,8 +314,8 @@ TEST(Operations, PartsOfTheVector) {
 }
 
 TEST(Selection, ExplainsACallInItsOwnWords) {
-    const auto of = [](OperationKind kind, const Situation& situation) {
-        const std::string text = explain(kind, situation, select(kind, situation));
+    const auto of = [](OperationKind kind, const SelectionInput& input) {
+        const std::string text = explain(kind, input, select(kind, input));
         return text.substr(0, text.find(", because: "));
     };
     const auto in_words = [&](OperationKind kind) { return of(kind, {.bytes = 8, .ranks = 4}); };
@@ -352,12 +352,12 @@ TEST(Selection, ThereIsAChoiceForEverySituation) {
                 for (int power = 0; power <= 64; ++power) {
                     const std::uint64_t middle = power == 64 ? ~std::uint64_t{0} : std::uint64_t{1} << power;
                     for (const std::uint64_t bytes : {std::uint64_t{0}, middle - 1, middle, middle + 1}) {
-                        const Situation situation{bytes, ranks, landing ? kUsual : kUsual.without(Condition::landing)};
-                        const Selection selection = select(row, situation);
+                        const SelectionInput input{bytes, ranks, landing ? kUsual : kUsual.without(Condition::landing)};
+                        const Selection selection = select(row, input);
                         ASSERT_EQ(selection.entry->operation, row.kind);
                         ASSERT_TRUE(kReal.contains(selection.entry->needs));
                         ASSERT_FALSE(selection.why.empty());
-                        const std::string text = explain(row, situation, selection);
+                        const std::string text = explain(row, input, selection);
                         ASSERT_NE(text.find(selection.entry->name), std::string::npos);
                         if (!landing) {
                             ASSERT_NE(selection.entry->name, "arrival_nonblocking");

@@ -15,8 +15,8 @@ constexpr Costs kFast{.network_latency = 2'000, .network_gap = 200, .network_meb
 
 std::string said(OperationKind kind, std::string_view name, int ranks, const Costs& costs = kFast, Conditions has = kGoesOn,
                  const Leaving& leaving = {.room = 64 << 20, .longest = 64 << 20}) {
-    const Situation situation{.bytes = 1 << 20, .ranks = ranks, .has = has, .costs = &costs};
-    return stay_or_leave(operation(kind), situation, find_algorithm(kind, name), leaving);
+    const SelectionInput input{.bytes = 1 << 20, .ranks = ranks, .has = has, .costs = &costs};
+    return stay_or_leave(operation(kind), input, find_algorithm(kind, name), leaving);
 }
 
 TEST(Contributed, IsWhatLeavesOnceOrOftenOrInAQueue) {

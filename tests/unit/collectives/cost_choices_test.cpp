@@ -21,13 +21,13 @@ TEST(CostChoices, AreTheFastestOfTheirCandidates) {
     for_each_comparison([](const OperationRow& row, const Rule& rule) {
         for (const int ranks : {3, 5, 8, 16, 48, 300})
             for (int power = 0; power < 48; ++power) {
-                const Situation situation{.bytes = std::uint64_t{1} << power, .ranks = ranks, .has = kOnNodes, .nodes = (ranks + 3) / 4};
-                const Selection selection = select(row, situation);
+                const SelectionInput input{.bytes = std::uint64_t{1} << power, .ranks = ranks, .has = kOnNodes, .nodes = (ranks + 3) / 4};
+                const Selection selection = select(row, input);
                 if (selection.compared != &rule) continue;
-                const Scene scene = scene_of(situation);
+                const Scene scene = scene_of(input);
                 for (std::size_t i = 0; i < rule.candidates(); ++i)
                     ASSERT_LE(selection.entry->cost(scene), rule.candidate(i)->cost(scene) * kRounding)
-                        << name(row.kind) << ", " << situation.bytes << " bytes, " << ranks << " ranks: " << rule.candidate(i)->name;
+                        << name(row.kind) << ", " << input.bytes << " bytes, " << ranks << " ranks: " << rule.candidate(i)->name;
             }
     });
 }
@@ -41,13 +41,13 @@ TEST(CostChoices, OfAnySizeTakeAtMostTwiceTheLeastTime) {
     for (int round = 0; round < test::repetitions(20'000); ++round) {
         const OperationRow& row = operations()[random() % operations().size()];
         const std::uint64_t bytes = (std::uint64_t{1} << random() % 26) + random() % (1 << 16);
-        const Situation situation{.bytes = bytes, .ranks = 3 + static_cast<int>(random() % 100), .has = kApart};
-        const Selection selection = select(row, situation);
+        const SelectionInput input{.bytes = bytes, .ranks = 3 + static_cast<int>(random() % 100), .has = kApart};
+        const Selection selection = select(row, input);
         if (!selection.compared) continue;
-        const Scene scene = scene_of(situation);
+        const Scene scene = scene_of(input);
         for (std::size_t i = 0; i < selection.compared->candidates(); ++i)
             ASSERT_LE(selection.entry->cost(scene), 2 * kRounding * selection.compared->candidate(i)->cost(scene))
-                << name(row.kind) << ", " << bytes << " bytes, " << situation.ranks << " ranks";
+                << name(row.kind) << ", " << bytes << " bytes, " << input.ranks << " ranks";
     }
 }
 
@@ -61,8 +61,8 @@ TEST(CostChoices, AreTheSameWhetherRememberedOrNot) {
                     for (int power = 0; power <= 64; ++power)
                         for (const std::uint64_t more : {0, 1}) {
                             const std::uint64_t bytes = (power == 64 ? ~std::uint64_t{1} : std::uint64_t{1} << power) + more;
-                            const Situation situation{.bytes = bytes, .ranks = 12, .has = has, .costs = costs};
-                            const Selection fresh = select(row, situation), known = select(row, situation, &choices);
+                            const SelectionInput input{.bytes = bytes, .ranks = 12, .has = has, .costs = costs};
+                            const Selection fresh = select(row, input), known = select(row, input, &choices);
                             ASSERT_EQ(known.entry, fresh.entry) << name(row.kind) << ' ' << bytes;
                             ASSERT_EQ(known.segment, fresh.segment);
                             ASSERT_EQ(known.compared, fresh.compared);
@@ -242,9 +242,9 @@ TEST(CostChoices, FollowTheCosts) {
 }
 
 TEST(CostChoices, SayWhatWasCompared) {
-    const Situation situation{.bytes = 64 << 10, .ranks = 16, .has = kApart};
-    const Selection selection = select(OperationKind::broadcast, situation);
-    const std::string text = explain(OperationKind::broadcast, situation, selection);
+    const SelectionInput input{.bytes = 64 << 10, .ranks = 16, .has = kApart};
+    const Selection selection = select(OperationKind::broadcast, input);
+    const std::string text = explain(OperationKind::broadcast, input, selection);
     EXPECT_NE(text.find("; by the built-in costs: binary 442 us, pipelined "), std::string::npos) << text;
     EXPECT_NE(text.find(" times as long)"), std::string::npos) << text;
     EXPECT_LT(text.find(", binomial"), text.find(", linear ")) << "the faster first: " << text;
@@ -252,7 +252,7 @@ TEST(CostChoices, SayWhatWasCompared) {
     EXPECT_NE(
         reason({.bytes = 64 << 10, .ranks = 16, .has = kApart, .costs = &measured}, selection).find("; by the measured costs: binary"),
         std::string::npos);
-    const Situation alone{.bytes = 8, .ranks = 8, .has = kOnOneNode};
+    const SelectionInput alone{.bytes = 8, .ranks = 8, .has = kOnOneNode};
     EXPECT_EQ(reason(alone, select(OperationKind::broadcast, alone)).find("costs:"), std::string::npos) << "a rule with one algorithm";
 }
 
@@ -260,9 +260,9 @@ TEST(CostChoices, SayWhatWasCompared) {
 TEST(CostChoices, ABroadcastIsCutIntoPiecesOfAtLeast32KiB) {
     for (const int ranks : {16, 48})
         for (const std::uint64_t bytes : {std::uint64_t{64} << 10, std::uint64_t{1} << 20}) {
-            const Situation situation{.bytes = bytes, .ranks = ranks, .has = kApart, .nodes = ranks};
-            const Selection selection = select(OperationKind::broadcast, situation);
-            EXPECT_EQ(segment_of(selection, situation, Settings{}.segment_bytes), std::uint64_t{32} << 10)
+            const SelectionInput input{.bytes = bytes, .ranks = ranks, .has = kApart, .nodes = ranks};
+            const Selection selection = select(OperationKind::broadcast, input);
+            EXPECT_EQ(segment_of(selection, input, Settings{}.segment_bytes), std::uint64_t{32} << 10)
                 << bytes << " bytes, " << ranks << " ranks, " << selection.entry->name;
         }
 }

@@ -192,7 +192,7 @@ struct Rule {
     Conditions where = {};  ///< The rule holds in calls that have all of these conditions (and those that the algorithm needs).
     /// The segment size for a call of this size among this many ranks, where no other is asked for; null: that of the setting. Algorithms
     /// that are not cut by default are not cut.
-    std::uint64_t (*segment)(const Scene& scene) = nullptr;
+    std::uint64_t (*segment)(const CostInput& input) = nullptr;
     Others others = {};
     /// The rule holds where a rank's share of the message, if that is divided among all ranks, has at most so many bytes.
     std::uint64_t up_to_share = kAnyBytes;

@@ -113,11 +113,11 @@ std::string_view algorithm_name(OperationKind kind, std::uint16_t number) noexce
     return entry ? entry->name : "an unknown algorithm";
 }
 
-Contributed contributed(const OperationRow& row, const AlgorithmEntry& entry, const Scene& scene, bool is_root) {
-    if (row.data.extent != Extent::blocks || !row.data.is_had(is_root)) return {1, wait_for(entry.sends_awaited, scene, is_root, 0)};
+Contributed contributed(const OperationRow& row, const AlgorithmEntry& entry, const CostInput& cost_input, bool is_root) {
+    if (row.data.extent != Extent::blocks || !row.data.is_had(is_root)) return {1, wait_for(entry.sends_awaited, cost_input, is_root, 0)};
     const bool has_own_block = !runtime::is_between_groups(row.kind);
-    const int leaving = scene.ranks - 1, blocks = has_own_block ? scene.ranks : leaving;
-    return {blocks, wait_for(entry.sends_awaited, scene, is_root, blocks > 0 ? static_cast<double>(leaving) / blocks : 0)};
+    const int leaving = cost_input.ranks - 1, blocks = has_own_block ? cost_input.ranks : leaving;
+    return {blocks, wait_for(entry.sends_awaited, cost_input, is_root, blocks > 0 ? static_cast<double>(leaving) / blocks : 0)};
 }
 
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept {
@@ -171,11 +171,11 @@ runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime
     if (part.ends_after && brought == 0) {
         // Between two groups, the root and the ranks of the other group take part.
         const int taking_part = runtime::is_between_groups(call.kind) ? ranks + 1 : ranks;
-        const Scene scene = scene_of(*group.costs, call.bytes, taking_part, group.on_one_node, 0);
-        const Wait wait = contributed(row, *entry, scene, is_root).wait;
+        const CostInput cost_input = cost_input_of(*group.costs, call.bytes, taking_part, group.on_one_node, 0);
+        const Wait wait = contributed(row, *entry, cost_input, is_root).wait;
         part.wait = wait.fixed;
         part.wait_byte = wait.byte;
-        part.copy_byte = scene.copied_byte;
+        part.copy_byte = cost_input.copied_byte;
     }
     // Only the caller knows the size of its block. At the root, the caller also knows the other sizes: the engine puts them here.
     if (call.own_sizes) part.begins_before = false;

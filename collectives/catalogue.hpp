@@ -42,12 +42,12 @@ runtime::Call make_call(const AlgorithmEntry& entry, int root, std::uint64_t byt
 std::string_view algorithm_name(OperationKind operation, std::uint16_t number) noexcept;
 
 /// Of a rank that only contributes data: how many blocks or messages of the call's size its buffers have, and what its caller waits for if
-/// it stays until they have left. In a call between two groups, the scene has the root and the ranks of the other group.
+/// it stays until they have left. In a call between two groups, the input has the root and the ranks of the other group.
 struct Contributed {
     int blocks = 1;
     Wait wait;
 };
-Contributed contributed(const OperationRow& row, const AlgorithmEntry& entry, const Scene& scene, bool is_root);
+Contributed contributed(const OperationRow& row, const AlgorithmEntry& entry, const CostInput& input, bool is_root);
 
 /// What this rank's part in a call needs in order to run without its caller: a runtime::FindPartAlone.
 runtime::PartAlone part_alone(const runtime::Call& call, int rank, const runtime::Group& group) noexcept;

@@ -35,7 +35,9 @@ Task relay_pieces(Operation& op, transport::Bytes data, int from, std::vector<in
 }
 
 /// The ranks of a broadcast, as if each had a node of its own.
-Scene scene_of_group(const Operation& op, std::uint64_t bytes, int ranks) { return scene_of(op.costs(), bytes, ranks, false, 0); }
+CostInput cost_input_of_group(const Operation& op, std::uint64_t bytes, int ranks) {
+    return cost_input_of(op.costs(), bytes, ranks, false, 0);
+}
 
 /// This rank's number in a tree whose root has number 0.
 int number_of(const Operation& op, int root, const Members& others) { return op.rank() == root ? 0 : op.rank() - others.first + 1; }
@@ -50,7 +52,7 @@ Task relay_from(Operation& op, int root, const Members& others, TreePlace place,
 }  // namespace
 
 std::uint64_t chain_between_nodes(const Operation& op, std::uint64_t bytes, int ranks) {
-    return cost::chain_segment(scene_of_group(op, bytes, ranks));
+    return cost::chain_segment(cost_input_of_group(op, bytes, ranks));
 }
 
 Task relay(Operation& op, transport::Bytes data, int from, std::vector<int> to, std::uint64_t segment, std::uint64_t step) {
@@ -74,8 +76,8 @@ Task broadcast_down_chain(Operation& op, int root, const Members& others, transp
 }
 
 Task broadcast_to(Operation& op, int root, const Members& others, transport::Bytes data, std::uint64_t step) {
-    const Scene scene = scene_of_group(op, data.size, others.size + 1);
-    if (cost::is_less(cost::chain(scene), cost::binomial(scene))) return broadcast_down_chain(op, root, others, data, step);
+    const CostInput cost_input = cost_input_of_group(op, data.size, others.size + 1);
+    if (cost::is_less(cost::chain(cost_input), cost::binomial(cost_input))) return broadcast_down_chain(op, root, others, data, step);
     return broadcast_down_tree(op, root, others, data, step);
 }
 

@@ -19,18 +19,18 @@ std::size_t size_of(std::uint64_t bytes) {
     return bytes <= 1 ? 0 : std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes - 1)), Choices::kSizes - 1);
 }
 
-/// The scene of the size to which the call's size is rounded.
-Scene rounded(SelectionInput input) {
+/// The input of the estimates for the size to which the call's size is rounded.
+CostInput rounded(SelectionInput input) {
     input.bytes = std::uint64_t{1} << size_of(input.bytes);
-    return scene_of(input);
+    return cost_input_of(input);
 }
 
 std::size_t fastest(const Rule& rule, const SelectionInput& input) {
-    const Scene scene = rounded(input);
+    const CostInput cost_input = rounded(input);
     std::size_t best = 0;
-    double least = rule.algorithm->cost(scene);
+    double least = rule.algorithm->cost(cost_input);
     for (std::size_t i = 1; i < rule.candidates(); ++i)
-        if (const double time = rule.candidate(i)->cost(scene); cost::is_less(time, least)) {
+        if (const double time = rule.candidate(i)->cost(cost_input); cost::is_less(time, least)) {
             least = time;
             best = i;
         }
@@ -39,11 +39,11 @@ std::size_t fastest(const Rule& rule, const SelectionInput& input) {
 
 }  // namespace
 
-Scene scene_of(const SelectionInput& input) {
-    Scene scene = scene_of(*input.costs, input.bytes, input.ranks, input.has.contains(Condition::shared_boards), input.nodes);
-    scene.ranks_of_group = input.ranks_of_group;
-    scene.nodes_of_group = input.nodes_of_group;
-    return scene;
+CostInput cost_input_of(const SelectionInput& input) {
+    CostInput cost_input = cost_input_of(*input.costs, input.bytes, input.ranks, input.has.contains(Condition::shared_boards), input.nodes);
+    cost_input.ranks_of_group = input.ranks_of_group;
+    cost_input.nodes_of_group = input.nodes_of_group;
+    return cost_input;
 }
 
 std::size_t Choices::of(const OperationRow& row, const Rule& rule, std::size_t comparison, const SelectionInput& input) {
@@ -100,21 +100,21 @@ Selection choose(const OperationRow& row, const SelectionInput& input, std::stri
 
 std::uint64_t segment_of(const Selection& selection, const SelectionInput& input, std::uint64_t setting) {
     if (!selection.entry->segmented) return 0;
-    if (selection.segment && setting == Settings().segment_bytes) return selection.segment(scene_of(input));
+    if (selection.segment && setting == Settings().segment_bytes) return selection.segment(cost_input_of(input));
     return selection.entry->whole_by_default ? 0 : setting;
 }
 
 std::string reason(const SelectionInput& input, const Selection& selection) {
     std::string text(selection.why);
     if (!selection.compared) return text;
-    const Scene scene = rounded(input);
+    const CostInput cost_input = rounded(input);
     std::vector<std::pair<double, std::string_view>> others;
     for (std::size_t i = 0; i < selection.compared->candidates(); ++i) {
         const AlgorithmEntry* const entry = selection.compared->candidate(i);
-        if (entry != selection.entry) others.emplace_back(entry->cost(scene), entry->name);
+        if (entry != selection.entry) others.emplace_back(entry->cost(cost_input), entry->name);
     }
     std::sort(others.begin(), others.end());
-    const double least = selection.entry->cost(scene);
+    const double least = selection.entry->cost(cost_input);
     text += fmt::format("; {} costs: {} {}", *input.costs == kBuiltInCosts ? "by the built-in" : "by the measured", selection.entry->name,
                         format_duration(least * 1e-9));
     for (const auto& [time, name] : others) {
@@ -128,10 +128,10 @@ std::string stay_or_leave(const OperationRow& row, const SelectionInput& input, 
     if (!input.has.contains(Condition::background)) return {};
     const bool is_root = row.only_contributes(true);
     if (!is_root && !row.only_contributes(false)) return {};
-    const Scene scene = scene_of(input);
-    const auto [blocks, wait] = contributed(row, entry, scene, is_root);
+    const CostInput cost_input = cost_input_of(input);
+    const auto [blocks, wait] = contributed(row, entry, cost_input, is_root);
     if (wait.byte <= 0) return {};
-    const double bytes = scene.bytes * blocks, waits = wait.fixed + bytes * wait.byte, copies = bytes * scene.copied_byte;
+    const double bytes = cost_input.bytes * blocks, waits = wait.fixed + bytes * wait.byte, copies = bytes * cost_input.copied_byte;
     const std::string_view who = is_root ? "the root" : "a rank that only contributes";
     const std::string copy = format_duration(copies * 1e-9), stay = format_duration(waits * 1e-9);
     if (!leaving.has_background)

@@ -18,14 +18,14 @@ struct SelectionInput {
     int ranks = 1;
     Conditions has = kUsual;
     int nodes = 0;  ///< How many nodes the ranks are on, with Condition::several_nodes; otherwise 0.
-    /// Of a call between two groups: see Scene. 0: not known.
+    /// Of a call between two groups: see CostInput. 0: not known.
     int ranks_of_group = 0, nodes_of_group = 0;
     const Costs* costs = &kBuiltInCosts;
     bool is_average = false;  ///< The blocks have sizes of their own, all ranks know them, and `bytes` is the average.
 };
 
 /// The call as the estimates see it. Messages go between hosts unless the ranks share their boards.
-Scene scene_of(const SelectionInput& input);
+CostInput cost_input_of(const SelectionInput& input);
 
 /// What the rules that compare have chosen in one communicator, so that they compare once for each size. Sizes are rounded up to a power of
 /// two. Any thread may use it: a choice that two threads make is the same.
@@ -47,7 +47,7 @@ struct Selection {
     /// The algorithm that a setting asks for, if it cannot do this call.
     const AlgorithmEntry* passed_over = nullptr;
     /// The segment size, as in Rule::segment.
-    std::uint64_t (*segment)(const Scene& scene) = nullptr;
+    std::uint64_t (*segment)(const CostInput& input) = nullptr;
     /// The rule that compared the algorithm with others. Null: none did.
     const Rule* compared = nullptr;
 };

@@ -109,7 +109,7 @@ class CellRun {
         entry_ = chosen.entry ? chosen.entry : &collectives::find_algorithm(sweep.operation, name, kSimulated);
         decoupled_ = decouple && landing.budget > 0 && (entry_->runs_alone || entry_->forwards);
         std::uint64_t segment = entry_->segmented && !entry_->whole_by_default ? Settings().segment_bytes : 0;
-        if (chosen.segment) segment = chosen.segment(collectives::scene_of(call));
+        if (chosen.segment) segment = chosen.segment(collectives::cost_input_of(call));
         if (sweep.segment_bytes) segment = *sweep.segment_bytes;
         if (plan.segments > 0) segment = std::max<std::uint64_t>((bytes + plan.segments - 1) / plan.segments, 1);
         segment_bytes_ = entry_->segmented ? segment : 0;

@@ -25,10 +25,10 @@ GatherAll fastest(const Operation& op, const Sides& sides, const BothBlocks& blo
     const std::uint64_t mean = std::max(blocks.own.total(), blocks.other.total()) / static_cast<std::uint64_t>(ranks);
     const auto nodes_of = [&](const Members& group) { return Levels(op, ranks_of(group), -1).nodes(); };
     const bool on_nodes = op.nodes() != nullptr;
-    Scene scene = scene_of(op.costs(), mean, op.size(), false, on_nodes ? Levels(op).nodes() : 0);
-    scene.ranks_of_group = ranks;
-    if (on_nodes) scene.nodes_of_group = std::max(nodes_of(sides.own), nodes_of(sides.other));
-    const auto is_faster = [&](cost::Estimate one, cost::Estimate other) { return cost::is_less(one(scene), other(scene)); };
+    CostInput cost_input = cost_input_of(op.costs(), mean, op.size(), false, on_nodes ? Levels(op).nodes() : 0);
+    cost_input.ranks_of_group = ranks;
+    if (on_nodes) cost_input.nodes_of_group = std::max(nodes_of(sides.own), nodes_of(sides.other));
+    const auto is_faster = [&](cost::Estimate one, cost::Estimate other) { return cost::is_less(one(cost_input), other(cost_input)); };
     // As the rules for blocks of one size, but for short blocks of many ranks: here ranks learn the sizes first, which takes as long.
     if (on_nodes && mean <= kLongestBetweenGroupsOnTwoLevels && !is_faster(&cost::intergroup_root_gathering, &cost::intergroup_two_level) &&
         !is_faster(&cost::intergroup_full_duplex, &cost::intergroup_two_level))

@@ -24,9 +24,9 @@ TEST(CostChoices, AreTheFastestOfTheirCandidates) {
                 const SelectionInput input{.bytes = std::uint64_t{1} << power, .ranks = ranks, .has = kOnNodes, .nodes = (ranks + 3) / 4};
                 const Selection selection = select(row, input);
                 if (selection.compared != &rule) continue;
-                const Scene scene = scene_of(input);
+                const CostInput cost_input = cost_input_of(input);
                 for (std::size_t i = 0; i < rule.candidates(); ++i)
-                    ASSERT_LE(selection.entry->cost(scene), rule.candidate(i)->cost(scene) * kRounding)
+                    ASSERT_LE(selection.entry->cost(cost_input), rule.candidate(i)->cost(cost_input) * kRounding)
                         << name(row.kind) << ", " << input.bytes << " bytes, " << ranks << " ranks: " << rule.candidate(i)->name;
             }
     });
@@ -44,9 +44,9 @@ TEST(CostChoices, OfAnySizeTakeAtMostTwiceTheLeastTime) {
         const SelectionInput input{.bytes = bytes, .ranks = 3 + static_cast<int>(random() % 100), .has = kApart};
         const Selection selection = select(row, input);
         if (!selection.compared) continue;
-        const Scene scene = scene_of(input);
+        const CostInput cost_input = cost_input_of(input);
         for (std::size_t i = 0; i < selection.compared->candidates(); ++i)
-            ASSERT_LE(selection.entry->cost(scene), 2 * kRounding * selection.compared->candidate(i)->cost(scene))
+            ASSERT_LE(selection.entry->cost(cost_input), 2 * kRounding * selection.compared->candidate(i)->cost(cost_input))
                 << name(row.kind) << ", " << bytes << " bytes, " << input.ranks << " ranks";
     }
 }

@@ -41,7 +41,7 @@ TEST(ReductionChoices, AreKnownToTheEstimateOfTwoLevels) {
     for (const Costs& costs : {Costs{}, Costs{.network_latency = 100, .network_gap = 100}, Costs{.network_mebibyte = 100'000}})
         for (const int ranks : {2, 3, 4, 12, 16, 17, 64, 250, 1024, 1500})
             for (std::uint64_t bytes = 1; bytes <= 1 << 20; bytes *= 2)
-                EXPECT_EQ(cost::takes_halving(scene_of(costs, bytes, ranks, false, 0)),
+                EXPECT_EQ(cost::takes_halving(cost_input_of(costs, bytes, ranks, false, 0)),
                           choice(OperationKind::reduce_scatter, bytes, ranks, costs) == "recursive_halving")
                     << bytes << " bytes, " << ranks << " ranks";
 }
@@ -53,8 +53,8 @@ TEST(ReductionChoices, AmongThreeRanksDoNotSendLongElementsThreeTimes) {
     for (const std::uint64_t bytes : {16 << 10, 64 << 10, 128 << 10, 1 << 20}) EXPECT_EQ(choice(allreduce, bytes, 3), "ring") << bytes;
     for (const int ranks : {2, 4}) EXPECT_EQ(choice(allreduce, 64 << 10, ranks), "recursive_doubling") << ranks;
     for (const std::uint64_t bytes : {16 << 10, 64 << 10})
-        EXPECT_LT(cost::allreduce_ring(scene_of(kBuiltInCosts, bytes, 3, false, 0)),
-                  cost::allreduce_recursive_doubling(scene_of(kBuiltInCosts, bytes, 3, false, 0)));
+        EXPECT_LT(cost::allreduce_ring(cost_input_of(kBuiltInCosts, bytes, 3, false, 0)),
+                  cost::allreduce_recursive_doubling(cost_input_of(kBuiltInCosts, bytes, 3, false, 0)));
 }
 
 // On two levels, only as many ranks of each node combine as the smallest node has.
@@ -73,27 +73,27 @@ TEST(ReductionChoices, OnUnevenNodesLeaveLongElementsToAllRanks) {
 
 // Worked examples on 4 nodes: a message of b bytes takes 1000 + b, and its bytes count once for each rank of a node that sends one.
 TEST(ReductionEstimates, CountTheRanksThatShareALink) {
-    Scene scene{.bytes = 48,
-                .ranks = 16,
-                .ranks_of_node = 4,
-                .latency = 1000,
-                .gap = 100,
-                .byte = 1,
-                .signal = 7,
-                .copied_byte = 0.5,
-                .combined_byte = 2};
+    CostInput input{.bytes = 48,
+                    .ranks = 16,
+                    .ranks_of_node = 4,
+                    .latency = 1000,
+                    .gap = 100,
+                    .byte = 1,
+                    .signal = 7,
+                    .copied_byte = 0.5,
+                    .combined_byte = 2};
     constexpr double kWithin = 7 + 48, kCombined = 96;
-    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(scene), 2 * kWithin + 2 * (1000 + 4 * 48) + 4 * kCombined);
-    EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(scene), 2 * (4 * 1000 + 4 * 12 * 3) + 15 * 6);
-    EXPECT_DOUBLE_EQ(cost::allreduce_ring(scene), 30 * 1000 + 45 * 2 + 45 * 2) << "one rank of a node sends to the next node";
-    EXPECT_DOUBLE_EQ(cost::allreduce_reduce_then_broadcast(scene), 2 * (2 * kWithin + 2 * 1048) + 4 * kCombined);
-    EXPECT_DOUBLE_EQ(cost::allreduce_pairwise(scene), (1000 + 14 * 400 + 4 * 12 * 3) + 15 * 6 + 15 * (1000 + 3));
-    EXPECT_DOUBLE_EQ(cost::reduce_scatter_pairwise(scene), cost::exchange(scene) + 15 * kCombined);
-    EXPECT_DOUBLE_EQ(cost::reduce_scatter_reduce_then_scatter(scene),
+    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(input), 2 * kWithin + 2 * (1000 + 4 * 48) + 4 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::allreduce_rabenseifner(input), 2 * (4 * 1000 + 4 * 12 * 3) + 15 * 6);
+    EXPECT_DOUBLE_EQ(cost::allreduce_ring(input), 30 * 1000 + 45 * 2 + 45 * 2) << "one rank of a node sends to the next node";
+    EXPECT_DOUBLE_EQ(cost::allreduce_reduce_then_broadcast(input), 2 * (2 * kWithin + 2 * 1048) + 4 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::allreduce_pairwise(input), (1000 + 14 * 400 + 4 * 12 * 3) + 15 * 6 + 15 * (1000 + 3));
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_pairwise(input), cost::exchange(input) + 15 * kCombined);
+    EXPECT_DOUBLE_EQ(cost::reduce_scatter_reduce_then_scatter(input),
                      2 * (7 + 768) + 2 * 1768 + 4 * 16 * kCombined + 4 * 1000 + 12 * 48 + 3 * 48);
-    scene.ranks = 18;
-    scene.ranks_of_node = 3;
-    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(scene), kWithin + 3 * (1000 + 3 * 48) + 4 * kCombined + 2 * kWithin + kCombined)
+    input.ranks = 18;
+    input.ranks_of_node = 3;
+    EXPECT_DOUBLE_EQ(cost::allreduce_recursive_doubling(input), kWithin + 3 * (1000 + 3 * 48) + 4 * kCombined + 2 * kWithin + kCombined)
         << "neighbours are on one node";
 }
 

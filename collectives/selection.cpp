@@ -132,19 +132,19 @@ std::string stay_or_leave(const OperationRow& row, const SelectionInput& input, 
     const auto [blocks, wait] = contributed(row, entry, cost_input, is_root);
     if (wait.byte <= 0) return {};
     const double bytes = cost_input.bytes * blocks, waits = wait.fixed + bytes * wait.byte, copies = bytes * cost_input.copied_byte;
-    const std::string_view who = is_root ? "the root" : "a rank that only contributes";
+    const std::string_view caller = is_root ? "the root" : "a rank that only contributes";
     const std::string copy = format_duration(copies * 1e-9), stay = format_duration(waits * 1e-9);
     if (!leaving.has_background)
-        return fmt::format("{} waits until its data has left ({}), because no background thread would send a copy", who, stay);
-    if (copies > waits) return fmt::format("{} waits until its data has left ({}), because a copy would take {}", who, stay, copy);
+        return fmt::format("{} waits until its data has left ({}), because no background thread would send a copy", caller, stay);
+    if (copies > waits) return fmt::format("{} waits until its data has left ({}), because a copy would take {}", caller, stay, copy);
     if (bytes > static_cast<double>(leaving.longest))
-        return fmt::format("{} waits until its data has left ({}), because a copy of it would be longer than ROLLCALL_LANDING_LONGEST", who,
-                           stay);
+        return fmt::format("{} waits until its data has left ({}), because a copy of it would be longer than ROLLCALL_LANDING_LONGEST",
+                           caller, stay);
     if (bytes > static_cast<double>(leaving.room))
         return fmt::format(
-            "{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES", who,
+            "{} waits until its data has left ({}), because a copy of it would need more than the half of ROLLCALL_LANDING_BYTES", caller,
             stay);
-    return fmt::format("{} leaves after a copy ({}), because it would wait for {}", who, copy, stay);
+    return fmt::format("{} leaves after a copy ({}), because it would wait for {}", caller, copy, stay);
 }
 
 std::string explain(const OperationRow& row, const SelectionInput& input, const Selection& selection) {

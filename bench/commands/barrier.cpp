@@ -78,8 +78,8 @@ Plan plan_of(const Words& words, const Start& start) {
 int run(const Words& words) {
     const Start start = checked(words.start, kDefaultRanks, words.between ? 2 : 1);
     const Plan plan = plan_of(words, start);
-    const auto identity = [&](const std::string& who, const std::string& transport) {
-        return CellIdentity{.operation = words.operation(), .algorithm = who, .transport = transport, .ranks = start.ranks};
+    const auto identity = [&](const std::string& competitor, const std::string& transport) {
+        return CellIdentity{.operation = words.operation(), .algorithm = competitor, .transport = transport, .ranks = start.ranks};
     };
     require_peers(plan.peers, words.inherited, kKey);
 

@@ -275,10 +275,10 @@ void print(CellPrinter& printer, const Contest& contest, const char* operation, 
     for (std::size_t number = 0; number < contest.cases.size(); ++number) {
         const GroupCase& what = contest.cases[number];
         const Rounds baseline = rounds_of(rounds, contest.key(number, std::string(kIntergroupBaseline)));
-        const auto add = [&](const std::string& who, const std::string& transport, const Rounds& times, Metric expected,
+        const auto add = [&](const std::string& competitor, const std::string& transport, const Rounds& times, Metric expected,
                              const std::vector<Metric>& beside_peers) {
             Cell cell = plain_cell({.operation = operation,
-                                    .algorithm = who,
+                                    .algorithm = competitor,
                                     .transport = transport,
                                     .ranks = static_cast<int>(what.first.size() + what.second.size()),
                                     .bytes = contest.bytes[number],

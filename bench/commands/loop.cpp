@@ -238,14 +238,14 @@ class Bars {
     std::vector<LineChart> charts_;
 };
 
-void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const std::string& who, const std::string& transport,
+void print(CellPrinter& printer, Bars& bars, const Plan& plan, int ranks, const std::string& competitor, const std::string& transport,
            const std::vector<Samples>& rounds) {
     for (const std::string& operation : plan.operations)
         for (const std::uint64_t bytes : plan.sizes) {
             const auto times = together(rounds_of(rounds, key(operation, bytes, kTime)));
             const auto limits = together(rounds_of(rounds, key(operation, bytes, kLimit)));
             Cell cell = plain_cell({.operation = "loop",
-                                    .algorithm = who,
+                                    .algorithm = competitor,
                                     .transport = rounds.front().transport,
                                     .ranks = ranks,
                                     .bytes = bytes,

@@ -105,8 +105,8 @@ Samples measure_in(Job& job, const std::vector<std::uint64_t>& sizes, std::uint6
     return samples;
 }
 
-CellIdentity identity(const std::string& who, const std::string& transport, std::uint64_t bytes) {
-    return {.operation = "pingpong", .algorithm = who, .transport = transport, .ranks = kRanks, .bytes = bytes};
+CellIdentity identity(const std::string& competitor, const std::string& transport, std::uint64_t bytes) {
+    return {.operation = "pingpong", .algorithm = competitor, .transport = transport, .ranks = kRanks, .bytes = bytes};
 }
 
 /// Runs the peer's program once, for all sizes.

@@ -176,7 +176,7 @@ void Job::has_joined(int rank) {
     // Until now the programs seemed to be ordinary ones, which do not need each other.
     if (stage_ != Stage::running || !failed_before_join_) return;
     give_up(failures_.first_code(), fmt::format("{}; the job is ended, because {} has joined it, and it needs all ranks to start",
-                                                *std::exchange(failed_before_join_, {}), who(rank)));
+                                                *std::exchange(failed_before_join_, {}), name_of(rank)));
 }
 
 void Job::ended(const Exit& exit) {
@@ -184,7 +184,7 @@ void Job::ended(const Exit& exit) {
     if (exit.joined) joined_.insert(exit.rank);
     if (exit.code == 0) {
         failures_.ended_well();
-        if (!exit.how.empty() && early_.empty() && exit.joined) early_ = fmt::format("{} {}", who(exit.rank), exit.how);
+        if (!exit.how.empty() && early_.empty() && exit.joined) early_ = fmt::format("{} {}", name_of(exit.rank), exit.how);
         return;
     }
     const int host = host_of_[static_cast<std::size_t>(exit.rank)]->index;
@@ -192,7 +192,7 @@ void Job::ended(const Exit& exit) {
     if (stage_ == Stage::reporting && first_exit_ && counts_as_first(exit, host, monotonic_now(), *first_exit_)) {
         first_exit_.reset();
         code_ = exit.code;
-        say(fmt::format("{} {} at about the same time; this counts as the {}", who(exit.rank), exit.how,
+        say(fmt::format("{} {} at about the same time; this counts as the {}", name_of(exit.rank), exit.how,
                         options_.max_failures == 0 ? "first failure" : "failure that has ended the job"));
         return;
     }
@@ -200,7 +200,7 @@ void Job::ended(const Exit& exit) {
         first_exit_.reset();
         if (exit.joined && !exit.signalled) first_exit_ = {host, monotonic_now()};
     }
-    fail({exit.rank}, exit.code, fmt::format("{} {}", who(exit.rank), exit.how), exit.started);
+    fail({exit.rank}, exit.code, fmt::format("{} {}", name_of(exit.rank), exit.how), exit.started);
 }
 
 void Job::host_lost(const Frame& frame) {
@@ -244,7 +244,7 @@ void Job::writes_to(int rank, bool error, Descriptor pipe) { output_.add(rank, e
 
 void Job::say(const std::string& sentence) { output_.say("rollcall run: " + printable(sentence)); }
 
-std::string Job::who(int rank) const {
+std::string Job::name_of(int rank) const {
     const HostOrder& host = *host_of_[static_cast<std::size_t>(rank)];
     return fmt::format("rank {} on host {}", rank, &host == &order_.hosts.front() ? host_ : host.name);
 }

@@ -75,7 +75,7 @@ class Job final : private Station {
     int finish_job();
     /// The names of the other hosts whose ranks' output has not all come.
     std::vector<std::string> hosts_still_writing() const;
-    std::string who(int rank) const;
+    std::string name_of(int rank) const;
     bool anyone_to_report() const;
     bool has_first_here() const;
 

@@ -112,7 +112,7 @@ void Job::kill() {
 
 void Job::give_up_killing() {
     std::vector<std::string> names;
-    for (const int rank : living_) names.push_back(who(rank));
+    for (const int rank : living_) names.push_back(name_of(rank));
     say(fmt::format(
         "{} cannot be ended: SIGKILL does not end a process that belongs to another user, is held by a debugger, or hangs in the kernel",
         first_of(std::move(names))));

@@ -1,5 +1,6 @@
 /// \file
-/// `rollcall bench broadcast`, `scatter` and `gather`: collective operations of real ranks under arrival patterns.
+/// `rollcall bench OPERATION` for every collective operation, also of blocks of own sizes and between two groups: real ranks under arrival
+/// patterns.
 #pragma once
 
 namespace rollcall::usage {

@@ -71,10 +71,9 @@ struct RoundBenchmark {
     std::function<void(CellPrinter&, const Variant&, const std::vector<Samples>&)> print;
 };
 /// Outside a job, starts jobs of this same command: for each transport, so many rounds of all variants. Iterations are numbered on from
-/// round to round, so each round has other random delays. Stops after the first job that
-/// fails, prints the rounds that were complete, and returns its exit code; otherwise returns 0. It prints them, too, before it lets an
-/// error of after_job() through. Inside a job, measures as one of its ranks. Rank 0 then leaves the samples for the process that started
-/// the job, or prints them if no process waits for them.
+/// round to round, so each round has other random delays. Stops after the first job that fails, prints the rounds that were complete, and
+/// returns its exit code; otherwise returns 0. It prints them, too, before it lets an error of after_job() through. Inside a job, measures
+/// as one of its ranks. Rank 0 then leaves the samples for the process that started the job, or prints them if no process waits for them.
 int run_rounds(const Start& start, const RoundWords& words, const RoundBenchmark& benchmark);
 
 /// Leaves out the rounds of one competitor after the first `complete` ones: there, another one has failed.

@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <set>
+#include <utility>
 
 #include <rollcall/error.hpp>
 
@@ -136,6 +137,133 @@ class Changes {
     ::_exit(code);
 }
 
+/// The front while its guard runs. It passes signals on, and ends a guard that is stopped for too long or whose lifeline has gone.
+class Front {
+  public:
+    /// `others`: the children that this process had before.
+    Front(pid_t guard, Descriptor signals, Descriptor commands, std::set<pid_t> others, Leftovers& leftovers, const PairOptions& options)
+        : guard_(guard),
+          ended_(open_process(guard)),
+          signals_(std::move(signals)),
+          commands_(std::move(commands)),
+          others_(std::move(others)),
+          leftovers_(leftovers),
+          options_(options),
+          wake_at_(deadline_after(options.limit)) {}
+
+    /// Returns when the guard has ended.
+    void watch() {
+        for (bool has_ended = false; !has_ended;) {
+            std::array<pollfd, 4> entries{{{ended_.get(), POLLIN, 0},
+                                           {signals_.get(), POLLIN, 0},
+                                           {commands_.get(), POLLIN, 0},
+                                           {hung_up_ ? -1 : options_.lifeline, POLLRDHUP, 0}}};
+            const Nanoseconds until = std::min({stopped_until_, hung_up_until_, is_stopped_ ? wake_at_ : kNever});
+            const auto rest = until == kNever ? -1 : std::max<Nanoseconds>(0, until - monotonic_now()) / kMillisecond + 1;
+            ::poll(entries.data(), entries.size(), static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000)));
+            has_ended = entries[0].revents != 0;
+            take_signals();
+            if (!hung_up_ && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
+                hung_up_ = true;
+                hung_up_until_ = monotonic_now() + kHungUp;
+            }
+            meet_deadlines();
+            Leftovers::Found found;
+            while (::recv(commands_.get(), &found, sizeof found, 0) == sizeof found) leftovers_.add(found);
+            // The guard's socket closes some moments before the guard can be reaped.
+            if ((entries[2].revents & POLLHUP) != 0) {
+                pollfd last{ended_.get(), POLLIN, 0};
+                while (::poll(&last, 1, -1) < 0 && errno == EINTR) {
+                }
+                has_ended = true;
+            }
+        }
+    }
+
+    /// Reaps the guard, and ends what it has left. Returns the exit code.
+    int clean_up() {
+        int status = 0;
+        while (::waitpid(guard_, &status, 0) < 0 && errno == EINTR) {
+        }
+        // A guard that ended well has left nothing. If it ended badly, or by an error, its descendants are now ours.
+        const bool clean = kill_descendants(others_, kKillLimit);
+        if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options_.name);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers_.remove(true);
+        if (WIFEXITED(status)) return WEXITSTATUS(status);
+        const std::string how =
+            stopped_too_long_ ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(longest_stop().count()))
+                              : "was killed by " + describe_signal(WTERMSIG(status));
+        std::fprintf(stderr, "%s: the launcher's guard process %s; the job is ended\n", options_.name, how.c_str());
+        return 128 + WTERMSIG(status);
+    }
+
+  private:
+    /// How long the guard may be stopped; 0: without end.
+    Timeout longest_stop() const {
+        return options_.shared_stopped != nullptr ? Timeout(options_.shared_stopped->load()) : options_.stopped;
+    }
+
+    void take_signals() {
+        signalfd_siginfo signal;
+        // The number is limited, so that a process that sends signals without end does not keep the loop from its other work.
+        for (int i = 0; i < kSignalsAtOnce && ::read(signals_.get(), &signal, sizeof signal) == sizeof signal; ++i) {
+            const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
+            if (number == SIGCHLD)
+                look_at_guard();
+            else if (number != SIGTSTP || !is_orphaned())
+                pass_on(number);
+        }
+    }
+
+    /// Takes stops and continuations only. clean_up() takes the end of the guard.
+    void look_at_guard() {
+        reap_adopted(guard_, others_);
+        siginfo_t state{};
+        if (::waitid(P_PID, static_cast<id_t>(guard_), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0) return;
+        is_stopped_ = state.si_code == CLD_STOPPED;
+        if (is_stopped_ && longest_stop().count() > 0) stopped_until_ = deadline_after(longest_stop());
+        if (state.si_code == CLD_CONTINUED) stopped_until_ = kNever;
+    }
+
+    void pass_on(std::uint8_t number) {
+        if (!asks_for_the_end(number)) {
+            ::send(commands_.get(), &number, 1, MSG_NOSIGNAL);
+        } else if (const Nanoseconds time = monotonic_now(); number != asked_ || time >= same_until_) {
+            asked_ = number;
+            if (number == SIGINT && options_.interrupted != nullptr) *options_.interrupted = true;
+            same_until_ = time + kSameRequest;
+            ::send(commands_.get(), &number, 1, MSG_NOSIGNAL);
+        }
+        if (number == SIGTSTP) ::raise(SIGSTOP);
+        if (stopped_until_ == kNever) return;
+        // The whole job was stopped, this process too. Its processes go on one after the other.
+        if (number == SIGCONT) stopped_until_ = deadline_after(longest_stop());
+        // The guard must run to end the job.
+        if (asks_for_the_end(number)) ::kill(guard_, SIGCONT);
+    }
+
+    void meet_deadlines() {
+        if (is_stopped_ && monotonic_now() >= wake_at_) {
+            wake_at_ = kNever;
+            ::kill(guard_, SIGCONT);
+        }
+        if (monotonic_now() >= std::min(stopped_until_, hung_up_until_)) {
+            stopped_too_long_ = stopped_until_ <= hung_up_until_;
+            stopped_until_ = hung_up_until_ = kNever;
+            ::kill(guard_, SIGKILL);
+        }
+    }
+
+    pid_t guard_;
+    Descriptor ended_, signals_, commands_;
+    std::set<pid_t> others_;
+    Leftovers& leftovers_;
+    const PairOptions& options_;
+    Nanoseconds stopped_until_ = kNever, hung_up_until_ = kNever, wake_at_, same_until_ = 0;
+    int asked_ = 0;  ///< The last signal that asked for the end.
+    bool is_stopped_ = false, hung_up_ = false, stopped_too_long_ = false;
+};
+
 }  // namespace
 
 bool asks_for_the_end(int signal) {
@@ -149,7 +277,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     Changes changes;
     guarded.inherited = changes.inherited;
     guarded.group = ::getpgrp();
-    const auto others = children();
+    auto others = children();
     Leftovers leftovers(false);
     guarded.front = open_process(::getpid());
     Ends ends = make_sockets(SOCK_SEQPACKET |
@@ -157,7 +285,7 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     if (!ends) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot make a socket: {}", error_text(errno)));
     guarded.commands = std::move(ends.first);
     Descriptor commands = std::move(ends.second);
-    const Descriptor signals(::signalfd(-1, &changes.watched, SFD_NONBLOCK | SFD_CLOEXEC));
+    Descriptor signals(::signalfd(-1, &changes.watched, SFD_NONBLOCK | SFD_CLOEXEC));
     if (!signals) throw Error(ErrorCode::bootstrap, fmt::format("the launcher cannot watch for signals: {}", error_text(errno)));
 
     const pid_t process = ::fork();
@@ -172,90 +300,9 @@ int run_guarded(const std::function<int(Guarded&)>& body, const PairOptions& opt
     guarded.front.reset();
     // If the guard dies and our standard error takes nothing, we must still end the job. (The ranks get what guarded.inherited has.)
     for (const int signal : {SIGPIPE, SIGXFSZ}) changes.inherited.change(signal, SIG_IGN);
-    const Descriptor ended = open_process(process);
-
-    Nanoseconds stopped_until = kNever, hung_up_until = kNever, wake_at = deadline_after(options.limit);
-    Nanoseconds same_until = 0;
-    int asked = 0;  // the last signal that asked for the end
-    bool is_stopped = false, hung_up = false, stopped_too_long = false;
-    const auto stopped = [&] { return options.shared_stopped != nullptr ? Timeout(options.shared_stopped->load()) : options.stopped; };
-    for (bool ended_now = false; !ended_now;) {
-        std::array<pollfd, 4> entries{{{ended.get(), POLLIN, 0},
-                                       {signals.get(), POLLIN, 0},
-                                       {commands.get(), POLLIN, 0},
-                                       {hung_up ? -1 : options.lifeline, POLLRDHUP, 0}}};
-        const Nanoseconds until = std::min({stopped_until, hung_up_until, is_stopped ? wake_at : kNever});
-        const auto rest = until == kNever ? -1 : std::max<Nanoseconds>(0, until - monotonic_now()) / kMillisecond + 1;
-        ::poll(entries.data(), entries.size(), static_cast<int>(std::min<Nanoseconds>(rest, 3'600'000)));
-        ended_now = entries[0].revents != 0;
-        signalfd_siginfo signal;
-        // The number is limited, so that a process that sends signals without end does not keep this loop from its other work.
-        for (int i = 0; i < kSignalsAtOnce && ::read(signals.get(), &signal, sizeof signal) == sizeof signal; ++i) {
-            const auto number = static_cast<std::uint8_t>(signal.ssi_signo);
-            if (number == SIGCHLD) {
-                reap_adopted(process, others);
-                // Takes stops and continuations only. The end of the guard is taken below.
-                siginfo_t state{};
-                if (::waitid(P_PID, static_cast<id_t>(process), &state, WSTOPPED | WCONTINUED | WNOHANG) != 0 || state.si_pid == 0)
-                    continue;
-                is_stopped = state.si_code == CLD_STOPPED;
-                if (is_stopped && stopped().count() > 0) stopped_until = deadline_after(stopped());
-                if (state.si_code == CLD_CONTINUED) stopped_until = kNever;
-                continue;
-            }
-            if (number == SIGTSTP && is_orphaned()) continue;
-            if (!asks_for_the_end(number)) {
-                ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
-            } else if (const Nanoseconds time = monotonic_now(); number != asked || time >= same_until) {
-                asked = number;
-                if (number == SIGINT && options.interrupted != nullptr) *options.interrupted = true;
-                same_until = time + kSameRequest;
-                ::send(commands.get(), &number, 1, MSG_NOSIGNAL);
-            }
-            if (number == SIGTSTP) ::raise(SIGSTOP);
-            if (stopped_until == kNever) continue;
-            // The whole job was stopped, this process too. Its processes go on one after the other.
-            if (number == SIGCONT) stopped_until = deadline_after(stopped());
-            // The guard must run to end the job.
-            if (asks_for_the_end(number)) ::kill(process, SIGCONT);
-        }
-        if (!hung_up && (entries[3].revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0) {
-            hung_up = true;
-            hung_up_until = monotonic_now() + kHungUp;
-        }
-        if (is_stopped && monotonic_now() >= wake_at) {
-            wake_at = kNever;
-            ::kill(process, SIGCONT);
-        }
-        if (monotonic_now() >= std::min(stopped_until, hung_up_until)) {
-            stopped_too_long = stopped_until <= hung_up_until;
-            stopped_until = hung_up_until = kNever;
-            ::kill(process, SIGKILL);
-        }
-        Leftovers::Found found;
-        while (::recv(commands.get(), &found, sizeof found, 0) == sizeof found) leftovers.add(found);
-        // The guard's socket closes some moments before the guard can be reaped.
-        if ((entries[2].revents & POLLHUP) != 0) {
-            pollfd last{ended.get(), POLLIN, 0};
-            while (::poll(&last, 1, -1) < 0 && errno == EINTR) {
-            }
-            ended_now = true;
-        }
-    }
-
-    int status = 0;
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {
-    }
-    // A guard that ended well has left nothing. If it ended badly, or by an error, its descendants are now ours.
-    const bool clean = kill_descendants(others, kKillLimit);
-    if (!clean) std::fprintf(stderr, "%s: some processes of the job cannot be ended\n", options.name);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) leftovers.remove(true);
-    if (WIFEXITED(status)) return WEXITSTATUS(status);
-    const std::string how = stopped_too_long
-                                ? fmt::format("was stopped for {}, and could not watch over the job", exact_duration(stopped().count()))
-                                : "was killed by " + describe_signal(WTERMSIG(status));
-    std::fprintf(stderr, "%s: the launcher's guard process %s; the job is ended\n", options.name, how.c_str());
-    return 128 + WTERMSIG(status);
+    Front front(process, std::move(signals), std::move(commands), std::move(others), leftovers, options);
+    front.watch();
+    return front.clean_up();
 }
 
 }  // namespace rollcall::launcher

@@ -291,7 +291,7 @@ different hosts do the same. The medians replace those in the file. Costs that w
 read the file when they start. Nothing else should run on the hosts meanwhile. If the samples of a cost differ much, a
 line on standard error says so.
 On this host:       rollcall tune
-Between two hosts:  rollcall run --hosts a,b -n 4 rollcall tune
+Between two hosts:  rollcall run --hosts a:2,b:2 rollcall tune
 Use them:           rollcall info --explain broadcast --bytes 64Ki --ranks 8 shows what `auto` compares with them.)");
     command->callback([words, &exit_code] { exit_code = run(*words); });
 }

@@ -116,10 +116,11 @@ constexpr std::array kFixedSettings = {
             "over libfabric long messages are read out of their sender's memory; auto = where the network needs no help of the sender"},
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
     Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
-            "most early data held for this process, at least 256 bytes for each message; 0 = a sender waits until its data is asked for"},
-    Setting{
-        "ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
-        "longest message that is stored before it is received; longer ones stay at the sender, as above MPI's eager limit; 0 = no limit"},
+            "most memory for data that arrives before this process receives it; each message counts as 256 bytes at least; 0 = a "
+            "sender waits until its receiver asks for the data"},
+    Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
+            "longest message that may arrive before it is received; a longer one waits at its sender, as an MPI message above the "
+            "eager limit does; 0 = no limit"},
     // The upper limit: an eager message is copied on both sides, and the transport holds it in full.
     Setting{"ROLLCALL_EAGER_BYTES", SizeOrAuto{&Settings::eager_bytes, 1ull << 20},
             "longest message sent along with its header; auto = 64Ki to hosts that are reached over TCP, 8Ki to all others"},
@@ -134,9 +135,9 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
             "how many ranks of a host share node memory, such as those of one socket, in the order of their numbers; 0 = all"},
     Setting{"ROLLCALL_SINGLE_COPY", Word{&Settings::single_copy, kAutoAlwaysNo},
-            "a rank reads long messages, and long blocks that only it needs, straight out of the memory of the rank that sends them, on "
-            "the same node; always = all of them; no = none; auto = all of them if more ranks than cores share the node, otherwise only "
-            "blocks above 1 MiB (in a scatter among three or more ranks: above 64 KiB)"},
+            "whether a receiver copies long messages, and long blocks for one reader, straight out of the memory of their sender on"
+            " the same node; always = all of them; no = none; auto = all of them if more ranks than cores share the node, otherwise"
+            " only blocks above 1 MiB (in a scatter among three or more ranks: above 64 KiB)"},
     Setting{
         "ROLLCALL_COSTS", Text{&Settings::costs, accept_any, "a path, or no"},
         "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},
@@ -149,7 +150,7 @@ constexpr std::array kFixedSettings = {
             "where the background thread runs: on the application's core, or anywhere"},
     // The lower limit: a shorter tick would be the same as polling.
     Setting{"ROLLCALL_PROGRESS_TICK", Duration{&Settings::progress_tick, 10 * kMicrosecond},
-            "time between two looks of the background thread"},
+            "least time between two looks of the background thread; it looks every one to two ticks"},
     Setting{"ROLLCALL_PROGRESS_QUIET", Duration{&Settings::progress_quiet, 0},
             "silence after which the background thread sleeps until something arrives"},
     Setting{"ROLLCALL_SPIN", Duration{&Settings::spin, 0},
@@ -162,9 +163,12 @@ constexpr std::array kFixedSettings = {
             "a call that has waited this long asks the ranks it waits for what they have called"},
     Setting{"ROLLCALL_LAUNCH_TIMEOUT", Duration{&Settings::launch_timeout, 0},
             "how long a rank waits at the start until all others have come, if `rollcall run` did not start it; 0 = without end"},
-    Setting{"ROLLCALL_HEARTBEAT", Duration{&Settings::heartbeat, 0}, "time between heartbeats between hosts; 0 = none"},
+    Setting{"ROLLCALL_HEARTBEAT", Duration{&Settings::heartbeat, 0},
+            "time between heartbeats between hosts, if `rollcall run` did not start the job, and between the hosts of connected "
+            "jobs; 0 = none"},
     Setting{"ROLLCALL_SILENCE", Duration{&Settings::silence, 0},
-            "time without a heartbeat after which a host is lost; ranks that wait for it also probe it over the data's network; 0 = never"},
+            "time without a sign of life after which a host is lost: without a heartbeat (under `rollcall run`, its option "
+            "`--silence` counts instead), or without an answer to probes over the data's network; 0 = never"},
     Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"},
             "TCP port where rank 0 waits for the others; 0 = as the starter says"},
     Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, accept_any, "a path"},

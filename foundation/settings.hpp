@@ -50,7 +50,7 @@ struct Settings {
     std::uint64_t board_slots = 0;     ///< ROLLCALL_BOARD_SLOTS: arrival slots, all communicators; 0 = automatic
     ProgressMode progress = ProgressMode::thread;            ///< ROLLCALL_PROGRESS: thread | host
     ProgressBind progress_bind = ProgressBind::application;  ///< ROLLCALL_PROGRESS_BIND: application | none
-    Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: time between two looks of the background thread
+    Nanoseconds progress_tick = 500'000;                     ///< ROLLCALL_PROGRESS_TICK: least time between two looks of that thread
     Nanoseconds progress_quiet = 2'000'000;       ///< ROLLCALL_PROGRESS_QUIET: time without events before the background thread sleeps
     Nanoseconds spin = 100'000;                   ///< ROLLCALL_SPIN: a waiting caller polls this long before it sleeps, and
                                                   ///< twenty times as long while no other program needs its core

@@ -73,8 +73,9 @@ class ROLLCALL_EXPORT Job {
     /// Joins the job of a program that starts its processes itself (start.hpp). Throws Error{bootstrap, transport, invalid_setting};
     /// Error{invalid_argument} if the embedding is wrong; and Error{timeout} and Error{peer_failed} as above.
     explicit Job(const Embedding& embedding);
-    /// Leaves the job as finalize() does. If an exception is being thrown, it leaves at once instead, and the other ranks learn that this
-    /// rank died, also if the process goes on and keeps communicators. The destructor throws nothing: a failure, or an operation that was
+    /// Leaves the job as finalize() does. If an exception is being thrown, it leaves at once instead, and the other ranks get
+    /// Error{peer_failed}, which says that this rank left because of an exception (under `rollcall run`: its exit code, if that is not 0),
+    /// also if the process goes on and keeps communicators. The destructor throws nothing: a failure, or an operation that was
     /// still under way, is logged, and the job is left anyway. A program that must know whether all ranks came to the end calls finalize().
     ~Job();
     Job(const Job&) = delete;

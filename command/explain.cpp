@@ -27,13 +27,13 @@ constexpr std::pair<Place, std::string_view> kPlaces[] = {
 /// How many "several nodes" are at least, where it matters. With two groups, each of them is on as many.
 constexpr int kSeveral = 2;
 
-/// Whether as many ranks can be there, where nodes have at most `most` ranks (ROLLCALL_NODE_RANKS; 0: any number).
+/// Whether `ranks` ranks can be there, where nodes have at most `most` ranks (ROLLCALL_NODE_RANKS; 0: any number).
 bool can_be(Place place, std::uint64_t ranks, std::uint64_t most) {
     if (most == 0 || ranks == 1) return true;
     return place == Place::own_nodes || (place == Place::several_nodes ? most > 1 : ranks <= most);
 }
 
-/// On how many nodes as many ranks are, if they are on several.
+/// On how many nodes `ranks` ranks are, if they are on several.
 int several_nodes(std::uint64_t ranks, std::uint64_t most) {
     return most == 0 ? kSeveral : std::max(kSeveral, static_cast<int>((ranks + most - 1) / most));
 }
@@ -45,7 +45,7 @@ bool are_even(std::uint64_t ranks, std::uint64_t most) {
     return last == 0 || 2 * last >= most;
 }
 
-/// As for a communicator of a job with as many ranks, where ranks of a node can share memory.
+/// As for a communicator of a job with `ranks` ranks, where ranks of a node can share memory.
 collectives::Conditions conditions(const Settings& settings, Place place, int ranks) {
     const bool share_node = place != Place::own_nodes && runtime::may_share_node(settings, ranks);
     const bool are_on_several = share_node && place == Place::several_nodes;

@@ -14,7 +14,7 @@ struct Explained {
 };
 
 /// Prints a row for each size, number of ranks and place of the ranks (one node, several nodes), under the settings of the environment. A
-/// place where ROLLCALL_NODE_RANKS does not let as many ranks be is left out.
+/// place that cannot have this number of ranks (ROLLCALL_NODE_RANKS) is left out.
 /// Throws Error{invalid_argument} if there is no such operation, or if a list is wrong.
 void explain(const Explained& asked, output::Format format);
 

@@ -79,8 +79,8 @@ struct JobOrder {
     std::vector<int> input_ranks;  ///< Those that get the launcher's standard input through `input`.
     std::string remote_shell;      ///< For agents below.
     std::string command;           ///< Path of `rollcall` on the hosts.
-    /// After this time without a frame a link is lost. Until an agent is prepared, its launcher waits for `launch_timeout` if that is
-    /// longer, as long as the ranks are to start.
+    /// After this time without a frame a link is lost. Until an agent is prepared, the longer of `silence` and `launch_timeout` holds,
+    /// unless the ranks will not start any more.
     Nanoseconds silence = 0;
     Nanoseconds launch_timeout = 0;  ///< Within this time an agent is to answer.
 };

@@ -278,7 +278,7 @@ void Station::step(Nanoseconds until) {
         ++connecting;
     }
     until = std::min({until, node_.tick_at(), leftovers_.look_at(), kill_again_, hub_.tick_at()});
-    // One that waits for its turn starts when another one has connected or ended.
+    // A remote that waits for its turn is started when another remote has connected or ended.
     for (const auto& remote : remotes_) until = std::min(until, remote->tick_at(connecting < kMostConnecting));
     poller_.wait(until);
 

@@ -26,10 +26,10 @@ NodeSizes sizes_of(const runtime::Nodes& nodes);
 
 class Levels {
   public:
-    /// The nodes of the ranks of which the vocabulary speaks.
+    /// The nodes of the operation's ranks (Operation::size()).
     explicit Levels(const Operation& op);
     /// The nodes of some ranks of the communicator, which are counted by their places in `ranks`. `own`: the place of this rank. -1: it is
-    /// not among them, and the functions that speak of its own node are of no use.
+    /// not among them, and the functions about its own node must not be called.
     Levels(const Operation& op, std::span<const int> ranks, int own);
 
     int nodes() const { return static_cast<int>(members().size()); }

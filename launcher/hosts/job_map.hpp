@@ -14,7 +14,7 @@ struct MappedRank {
     std::string host;
     std::vector<int> processors;  ///< Ascending; empty: not bound.
     std::string place;            ///< "core 2"; may be empty.
-    std::string not_bound;        ///< Why none of this host's ranks is; empty if they are, or if that was not asked for.
+    std::string not_bound;        ///< Why none of this host's ranks is bound; empty if they are bound, or if binding was not asked for.
 };
 
 /// Throws std::out_of_range if the host's ranks are bound, but not this one.

@@ -92,7 +92,8 @@ inline constexpr Rule kAlltoallRules[] = {
     {kLongestOnTwoLevels,
      kAnyRanks,
      named(kAlltoallAlgorithms, "two_level"),
-     "blocks of up to 4 KiB, several ranks a node: fewer messages leave the node, or fewer copies are made, and the time decides",
+     "blocks of up to 4 KiB, several ranks a node: fewer messages leave the node, or fewer copies are made, and the lowest estimate "
+     "decides",
      Condition::equal_blocks | Condition::landing,
      nullptr,
      {named(kAlltoallAlgorithms, "linear"), named(kAlltoallAlgorithms, "bruck")}},
@@ -102,7 +103,7 @@ inline constexpr Rule kAlltoallRules[] = {
     {kAnyBytes,
      kAnyRanks,
      named(kAlltoallAlgorithms, "linear"),
-     "n - 1 messages leave each rank and land early, or log2 n longer ones, and the time decides",
+     "n - 1 messages leave each rank and land early, or log2 n longer ones, and the lowest estimate decides",
      Condition::equal_blocks | Condition::landing,
      nullptr,
      {named(kAlltoallAlgorithms, "bruck")}},

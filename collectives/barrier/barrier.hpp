@@ -59,7 +59,7 @@ inline constexpr Rule kBarrierRules[] = {
     {kAnyBytes,
      kAnyRanks,
      named(kBarrierAlgorithms, "two_level"),
-     "several ranks a node: messages only between nodes, and all others through node memory, and the time decides",
+     "several ranks a node: messages only between nodes, and all others through node memory, and the lowest estimate decides",
      Condition::several_nodes,
      nullptr,
      {named(kBarrierAlgorithms, "linear"), named(kBarrierAlgorithms, "dissemination")}},

@@ -147,15 +147,15 @@ inline constexpr Rule kBroadcastRules[] = {
     {kShortBroadcast,
      kAnyRanks,
      named(kBroadcastAlgorithms, "binomial"),
-     "a short message to many: each message is carried along with its header, and the time decides",
+     "a short message to many: each message is carried along with its header, and the lowest estimate decides",
      {},
      nullptr,
      {named(kBroadcastAlgorithms, "linear")}},
     {kAnyBytes,
      kAnyRanks,
      named(kBroadcastAlgorithms, "binomial"),
-     "each passes the message on whether its callers have come or not, so no rank waits for a late one; the time decides, and how long the "
-     "call takes the root's port, for which the next call waits",
+     "in each of these algorithms a late rank still passes the message on; the one with the lowest estimate runs, and the estimate "
+     "includes how long the root's port is busy",
      Condition::background,
      &cost::broadcast_segment,
      {named(kBroadcastAlgorithms, "linear"), named(kBroadcastAlgorithms, "pipelined"), named(kBroadcastAlgorithms, "binary")}},
@@ -164,7 +164,8 @@ inline constexpr Rule kBroadcastRules[] = {
     {kMediumBroadcast,
      kAnyRanks,
      named(kBroadcastAlgorithms, "binomial"),
-     "a message that takes less time than the notices and groups of the arrival-aware broadcasts, whoever is late; the time decides",
+     "a message that takes less time than the notices and groups of the arrival-aware broadcasts, whoever is late; the lowest estimate "
+     "decides",
      {},
      &cost::broadcast_segment,
      {named(kBroadcastAlgorithms, "linear"), named(kBroadcastAlgorithms, "pipelined"), named(kBroadcastAlgorithms, "binary")}},

@@ -150,7 +150,7 @@ double reduce_scatter_pairwise(const CostInput& input);
 double reduce_scatter_reduce_then_scatter(const CostInput& input);
 /// The ranks of a node combine all blocks through its memory. Between nodes, each lane takes one of these two.
 double reduce_scatter_two_level(const CostInput& input);
-/// If a rank's share of the elements has up to this size, in bytes, the time decides between a ring and log2 n steps. Longer ones go round
+/// If a rank's share of the elements has up to this size, in bytes, estimates decide between a ring and log2 n steps. Longer ones go round
 /// a ring: measured it is faster, although by the estimates it takes up to 2.9 times as long (shares that are little longer, of many
 /// ranks).
 inline constexpr std::uint64_t kComparedShare = 8 << 10;

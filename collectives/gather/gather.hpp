@@ -168,7 +168,7 @@ inline constexpr Rule kGatherRules[] = {
     {8192,
      kAnyRanks,
      named(kGatherAlgorithms, "binomial"),
-     "short blocks of many ranks: n - 1 messages enter the root, or log2 n longer ones, and the time decides",
+     "short blocks of many ranks: n - 1 messages enter the root, or log2 n longer ones, and the lowest estimate decides",
      {},
      nullptr,
      {named(kGatherAlgorithms, "linear")}},

@@ -184,7 +184,7 @@ inline constexpr Rule kReduceRules[] = {
     {kShortBroadcast,
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),
-     "a short message from each of many: n - 1 or log2 n messages enter the root, and the time decides",
+     "a short message from each of many: n - 1 or log2 n messages enter the root, and the lowest estimate decides",
      {},
      nullptr,
      {named(kReduceAlgorithms, "linear")}},
@@ -200,7 +200,7 @@ inline constexpr Rule kReduceRules[] = {
      kAnyRanks,
      named(kReduceAlgorithms, "binomial"),
      "n - 1 or log2 n whole messages enter the root, or pieces go up a chain or a binary tree, of which one or two enter it at a time; the "
-     "time decides, and how long the call takes the root's port, for which the next call waits",
+     "lowest estimate decides, which includes how long the root's port is busy",
      {},
      &cost::chain_segment,
      {named(kReduceAlgorithms, "pipelined"), named(kReduceAlgorithms, "binary"), named(kReduceAlgorithms, "linear")}},

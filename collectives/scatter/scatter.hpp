@@ -149,7 +149,8 @@ inline constexpr Rule kScatterRules[] = {
     {8192,
      kAnyRanks,
      named(kScatterAlgorithms, "two_level"),
-     "short blocks for several ranks of each node: one message for each node, n - 1 messages, or log2 n longer ones, and the time decides",
+     "short blocks for several ranks of each node: one message for each node, n - 1 messages, or log2 n longer ones, and the lowest "
+     "estimate decides",
      Condition::background,
      nullptr,
      {named(kScatterAlgorithms, "linear"), named(kScatterAlgorithms, "binomial")}},
@@ -158,7 +159,7 @@ inline constexpr Rule kScatterRules[] = {
     {8192,
      kAnyRanks,
      named(kScatterAlgorithms, "binomial"),
-     "short blocks for many ranks: n - 1 messages leave the root, or log2 n longer ones, and the time decides",
+     "short blocks for many ranks: n - 1 messages leave the root, or log2 n longer ones, and the lowest estimate decides",
      {},
      nullptr,
      {named(kScatterAlgorithms, "linear")}},

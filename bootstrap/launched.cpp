@@ -49,7 +49,7 @@ Launched::Launched(std::string_view number) {
     }
     if (peeked.state == Peeked::State::closed) unusable(number, "the launcher is gone");
     if (peeked.state == Peeked::State::nothing || peeked.frame.type != FrameType::welcome) {
-        unusable(number, "no welcome is waiting there: another process of this rank has already joined");
+        unusable(number, "another process has already joined the job as this rank, and only one can");
     }
     Place place = decode_welcome(peeked.frame.body);
 

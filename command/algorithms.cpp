@@ -43,7 +43,7 @@ void print_algorithms(output::Format format) {
     for (const collectives::OperationRow& row : collectives::all_operations())
         for (const auto& entry : row.algorithms) add(entry);
     table.finish();
-    constexpr const char* kLeftOut = "not shown here, but with --format csv or json: segmented, simulated_only, paper";
+    constexpr const char* kLeftOut = "columns not shown (use --format csv or json): segmented, simulated_only, paper";
     for (const std::string& line : output::broken(kLeftOut, output::columns_before_break()))
         if (is_text) std::cout << line << '\n';
 }

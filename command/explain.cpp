@@ -14,6 +14,7 @@
 #include "bench/cases/lists.hpp"
 #include "collectives/selection.hpp"
 #include "foundation/costs.hpp"
+#include "foundation/quote.hpp"
 #include "foundation/settings.hpp"
 #include "runtime/limits.hpp"
 
@@ -62,7 +63,8 @@ const collectives::OperationRow& row_of(const std::string& operation) {
         if (name(row.kind) == operation) return row;
         names.push_back(name(row.kind));
     }
-    throw Error(ErrorCode::invalid_argument, fmt::format("--explain {}; allowed: {}", operation, fmt::join(names, ", ")));
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("--explain: unknown operation {}; allowed: {}", quote(operation), fmt::join(names, ", ")));
 }
 
 // As for calls of an intercommunicator (api/intercommunicator.cpp). Each group has half of the ranks, and nodes of its own.

@@ -78,7 +78,8 @@ Section host_section(const runtime::Topology& topology) {
         if (start.alone)
             return fmt::format("{} is set by a launcher of one process: a program would be a job of one process", start.variable);
         if (start.variable == bootstrap::kDirectoryRankVariable || start.variable == bootstrap::kDirectorySizeVariable)
-            return fmt::format("{} is set, but {} is not: a program would fail", start.variable, bootstrap::kDirectoryVariable);
+            return fmt::format("{0} is set, but {1} is not: a program started like this fails; set {1}, or unset {0}", start.variable,
+                               bootstrap::kDirectoryVariable);
         return fmt::format("{} is set{}", start.variable, start.supported ? "" : ", which is not supported");
     };
     add("started by", start.starter, evidence());

@@ -64,10 +64,11 @@ std::vector<Limit> limits(const Settings& settings) {
     };
     static constexpr std::array kResources = {
         Resource{RLIMIT_NOFILE, "open files (RLIMIT_NOFILE)", false,
-                 "a few for each peer reached over tcp, and for each local rank of a launcher"},
+                 "a rank needs a few for each rank that it reaches over TCP; `rollcall run` needs 26 and four for each rank of this host"},
         Resource{RLIMIT_FSIZE, "file sizes (RLIMIT_FSIZE)", true, "the memory that ranks of a node share is a file"},
         Resource{RLIMIT_MEMLOCK, "locked memory (RLIMIT_MEMLOCK)", true, "RDMA registers memory by locking it"},
-        Resource{RLIMIT_NPROC, "processes (RLIMIT_NPROC)", false, "each rank has one background thread, which counts"}};
+        Resource{RLIMIT_NPROC, "processes (RLIMIT_NPROC)", false,
+                 "threads count: each rank has its own, Rollcall's background thread, and perhaps those of UCX or libfabric"}};
 
     std::vector<Limit> found;
     for (const auto& resource : kResources) {

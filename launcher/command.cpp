@@ -109,7 +109,8 @@ void refuse_spelling(const usage::Command& command, const std::string& name) {
     const std::string ours(spelling != nullptr ? std::string(spelling->ours) : "-" + name);  // -hostfile
     if (command.has_option(ours)) {
         const std::string value(spelling != nullptr ? spelling->value : "");
-        refuse(fmt::format("{} is how other launchers spell it; allowed here: {}{}{}", quote(name), ours, value.empty() ? "" : " ", value));
+        refuse(fmt::format("unknown option {}, which other launchers have; here it is {}{}{}", quote(name), ours, value.empty() ? "" : " ",
+                           value));
     }
 }
 

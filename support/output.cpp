@@ -326,7 +326,7 @@ void Table::write_text() {
     write_row(columns, columns_);
     for (const auto& line : texts) write_row(columns, line);
     if (!left_out.empty())
-        for (const std::string& line : broken("not shown here, but with --format csv or json: " + left_out, screen_)) out_ << line << '\n';
+        for (const std::string& line : broken("columns not shown (use --format csv or json): " + left_out, screen_)) out_ << line << '\n';
     text_rows_.clear();
 }
 

@@ -219,8 +219,7 @@ std::vector<Start> checked_starts(const StartWords& words, int default_ranks, in
                         fmt::format("--ranks {} in a job of {} ranks; allowed: {}, or leave it out", words.ranks, usual, usual));
     }
     if (numbers.front() < fewest)
-        throw Error(ErrorCode::invalid_argument,
-                    fmt::format("a job of {} rank; allowed: {} and more for this benchmark", numbers.front(), fewest));
+        throw Error(ErrorCode::invalid_argument, fmt::format("this benchmark needs {} or more ranks, not {}", fewest, numbers.front()));
     for (const std::string& assignment : words.environment) {
         const auto equals = assignment.find('=');
         if (equals == 0 || equals == std::string::npos)

@@ -139,7 +139,7 @@ std::string ask_own_node(const SlurmStep& step, Nanoseconds deadline) {
     if (text) return *text;
     throw Error(ErrorCode::timeout,
                 fmt::format("rank {}: the first task of this node of Slurm's step {} gave no invitation in time (last: {}); "
-                            "it may wait for rank 0 itself, and then says so",
+                            "that task may be waiting for rank 0; its own error says so",
                             step.rank, step.id(), failure));
 }
 

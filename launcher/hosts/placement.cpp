@@ -125,8 +125,8 @@ std::vector<int> place_ranks(const std::vector<Host>& hosts, int ranks, MapBy ma
     for (const Host& host : hosts) slots += host.slots;
     if (ranks > slots && !oversubscribe) {
         refuse_placement(fmt::format(
-            "{} need as many slots, but {} {} {}; give more, such as --hosts a:4, or slots=4 in a hostfile, or --oversubscribe",
-            count_of(ranks, "rank"), count_of(static_cast<std::int64_t>(hosts.size()), "host"), hosts.size() == 1 ? "has" : "have", slots));
+            "{} need {} slots, but {} {}; give a host more slots (such as a:4 in --hosts, or slots=4 in a hostfile), or --oversubscribe",
+            count_of(ranks, "rank"), ranks, hosts.size() == 1 ? "the host has" : fmt::format("the {} hosts have", hosts.size()), slots));
     }
 
     std::vector<int> placed;

@@ -297,7 +297,8 @@ void Output::say(std::string_view sentence) {
     const bool has_room = sink.outlet.size() < kMostSaid;
     if (std::exchange(sink.omits, !has_room) && !has_room) return;
     if (sink.mid_line) sink.outlet.add("\n");
-    sink.outlet.add(has_room ? sentence : "rollcall run: sentences are missing here, because standard error was not read");
+    sink.outlet.add(has_room ? sentence
+                             : "rollcall run: messages of the launcher are left out here, because nothing read its standard error");
     sink.outlet.add("\n");
     sink.mid_line = false;
     flush(sink);

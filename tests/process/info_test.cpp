@@ -206,7 +206,10 @@ TEST_F(Info, SaysThatTheDirectoryOfARankIsMissing) {
     for (const std::string variable : {"ROLLCALL_RANK", "ROLLCALL_SIZE"}) {
         const Json row = find(rows(variable + "=3", "host"), "started by");
         EXPECT_EQ(row["value"], "a rendezvous directory");
-        EXPECT_EQ(note_of(row), variable + " is set, but ROLLCALL_RENDEZVOUS is not: a program would fail");
+        EXPECT_EQ(note_of(row),
+                  variable +
+                      " is set, but ROLLCALL_RENDEZVOUS is not: a program started like this fails; set ROLLCALL_RENDEZVOUS, or unset " +
+                      variable);
     }
     EXPECT_EQ(note_of(find(rows("PMI_RANK=0", "host"), "started by")), "PMI_RANK is set, which is not supported");
 }

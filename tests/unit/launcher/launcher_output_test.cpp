@@ -282,7 +282,7 @@ TEST(LauncherSentences, AreLeftOutWhenTooManyWait) {
     read_all();
     EXPECT_GT(got.size(), 1u << 20);
     EXPECT_LT(got.size(), 6u << 20);
-    EXPECT_TRUE(got.ends_with("x\nrollcall run: sentences are missing here, because standard error was not read\n"));
+    EXPECT_TRUE(got.ends_with("x\nrollcall run: messages of the launcher are left out here, because nothing read its standard error\n"));
     got.clear();
     output.say("there is room again");
     read_all();

@@ -88,11 +88,12 @@ TEST(PlaceRanks, PerNodeReplacesTheSlots) {
 }
 
 TEST(PlaceRanks, WhatDoesNotFitIsNamedWithBothNumbers) {
-    EXPECT_EQ(
-        placement_refusal(kTwo, 7, std::nullopt),
-        "7 ranks need as many slots, but 2 hosts have 6; give more, such as --hosts a:4, or slots=4 in a hostfile, or --oversubscribe");
+    EXPECT_EQ(placement_refusal(kTwo, 7, std::nullopt),
+              "7 ranks need 7 slots, but the 2 hosts have 6; give a host more slots (such as a:4 in --hosts, or slots=4 in a hostfile), or "
+              "--oversubscribe");
     EXPECT_EQ(placement_refusal({{"a"}}, 2, std::nullopt),
-              "2 ranks need as many slots, but 1 host has 1; give more, such as --hosts a:4, or slots=4 in a hostfile, or --oversubscribe");
+              "2 ranks need 2 slots, but the host has 1; give a host more slots (such as a:4 in --hosts, or slots=4 in a hostfile), or "
+              "--oversubscribe");
     EXPECT_EQ(placement_refusal({}, 1, std::nullopt), "there is no host to place ranks on");
     EXPECT_EQ(placement_refusal(kTwo, 0, std::nullopt), "a job has at least 1 rank, not 0");
 }

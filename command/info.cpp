@@ -257,12 +257,15 @@ void add_info_command(usage::Command& root) {
     command->add_flag("--algorithms", words->algorithms, "Instead, list the algorithms of the collective operations");
     command
         ->add_option("--explain", words->explained.operation,
-                     "Instead, say which algorithm calls of this operation use, and why; for several nodes, two are assumed; "
-                     "between two groups, each has half of the ranks, and nodes of its own")
+                     "Instead, say which algorithm a call of this operation uses, and why: with all ranks on one node, on two nodes "
+                     "(`several nodes`), and with `a node each`. Between two groups, each has half of the ranks, and nodes of its own")
         ->type_name("OPERATION");
     command->add_option("--bytes", words->sizes, fmt::format("With --explain: sizes of the message or block, {}", bench::kSizeList))
-        ->type_name("BYTES");
-    command->add_option("--ranks", words->ranks, fmt::format("With --explain: numbers of ranks, {}", bench::kCountList))->type_name("N");
+        ->type_name("BYTES")
+        ->default_str(words->explained.sizes);
+    command->add_option("--ranks", words->ranks, fmt::format("With --explain: numbers of ranks, {}", bench::kCountList))
+        ->type_name("N")
+        ->default_str(words->explained.ranks);
     command->callback([words] {
         const auto take = [&](const char* option, const std::optional<std::string>& given, std::string& value) {
             if (given && words->explained.operation.empty())

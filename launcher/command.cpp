@@ -70,7 +70,9 @@ struct RunWords {
 [[noreturn]] void refuse(const std::string& sentence) { throw Error(ErrorCode::invalid_argument, "run: " + sentence); }
 
 void add_program_options(usage::Command& app, ProgramWords& words) {
-    app.add_option("-n,--ranks", words.ranks, "How many processes run the program")->type_name("N");
+    app.add_option("-n,--ranks", words.ranks,
+                   "How many processes run the program (default: as many as slots; required without hosts and allocation)")
+        ->type_name("N");
     app.add_option("--env", words.environment,
                    "Set an environment variable for the processes (K alone: to its value here); may be given again")
         ->type_name("K[=V]")
@@ -280,20 +282,23 @@ void add_run_command(usage::Command& root, int& exit_code) {
         root.add_subcommand("run", "Start a job: one or several programs, as processes that know each other");
     const auto words = std::make_shared<RunWords>();
     add_program_options(*run_command, words->first);
-    run_command->add_option("--hosts", words->hosts, "The hosts, with how many processes each takes")->type_name("A:4,B:4");
+    run_command
+        ->add_option("--hosts", words->hosts,
+                     "The hosts, each with its number of slots, which is the number of processes it takes (a:4; a alone has one slot)")
+        ->type_name("A:4,B:4");
     run_command->add_option("--hostfile", words->hostfile, "A file with a host on each line")->type_name("FILE");
     run_command->add_option("--per-node", words->per_node, "Processes on each host")->type_name("N");
     run_command->add_flag("--oversubscribe", words->oversubscribe, "Allow more processes than the hosts have slots");
     run_command
         ->add_option("--map-by", words->map_by,
-                     "Where the next process goes: slot (fill a host first), node (to the next host), or socket, numa, core (to the next "
-                     "one of a host)")
+                     "In which order processes are placed: slot fills a host before the next; node deals them to the hosts in turn; "
+                     "socket, numa and core deal them to those of each host in turn")
         ->type_name("slot|node|socket|core|numa")
         ->capture_default_str();
     run_command
         ->add_option("--bind-to,--bind", words->bind_to,
-                     "What each process gets for itself, of the processors that this command may use; auto: equal parts of the free cores, "
-                     "if there are enough")
+                     "To what each process is bound, among the processors this command may use; auto: an equal share of the free cores, if "
+                     "each process can have one")
         ->type_name("auto|none|hwthread|core|socket|numa")
         ->capture_default_str();
     run_command->add_flag("--display-map", words->display_map, "Before the processes start, say which one runs where");
@@ -302,8 +307,8 @@ void add_run_command(usage::Command& root, int& exit_code) {
         ->default_str("ssh; srun on hosts of an allocation of Slurm");
     run_command
         ->add_option("--fanout", words->fanout,
-                     "How many agents this command starts, and then each agent: with more hosts, hosts must reach each other; flat: this "
-                     "command starts all agents")
+                     "The most agents that one process starts. If there are more hosts, agents start the others, so hosts must reach each "
+                     "other. flat: this command starts all agents")
         ->type_name("N|flat")
         ->default_str(std::to_string(kDefaultFanout));
     run_command->add_option("--command", words->command, "Where `rollcall` is on the hosts")->type_name("PATH")->default_str("as here");

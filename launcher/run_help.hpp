@@ -26,15 +26,15 @@ Options stand before the program. What follows the program belongs to it, up to 
 the first program are for all programs; after a `:` they are for that program.
 
 In an allocation of Slurm, PBS, LSF or Grid Engine, the job runs on the hosts of the allocation, unless --hosts or --hostfile
-names others; `--hosts localhost:4` runs 4 processes here. Where all
-hosts are of an allocation of Slurm, agents are started by srun, elsewhere by ssh; --agent decides otherwise.
+names others; `--hosts localhost:4` runs 4 processes here. If all hosts belong to a Slurm allocation, srun starts the agents;
+otherwise ssh does. --agent names another command.
 
-Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. Without -n there are as
-many processes as slots. Every host must have the same `rollcall` command, program and directory. An agent is started on each
-host by ssh without a password, or by the command of --agent, in which {host} stands for the host. That command must not ask
-for anything either (`ssh -oBatchMode=yes -p 2222`). The launcher and its agents talk only through its pipes, and open no
-port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and
-LD_LIBRARY_PATH are passed to other hosts; --env passes others.
+Hosts: `a:4,b:4` or `node[0-3]:2`; a hostfile has a line for each host: `a slots=4`, `a:4` or `a`. A host without a number
+has one slot. Without -n there are as many processes as slots. Every host must have the same `rollcall` command, program and
+directory. An agent is started on each host by ssh without a password, or by the command of --agent, in which {host} stands
+for the host. That command must not ask for anything either (`ssh -oBatchMode=yes -p 2222`). The launcher and its agents talk
+only through its pipes, and open no port. The variables ROLLCALL_*, UCX_*, FI_*, OMP_*, PATH and LD_LIBRARY_PATH are passed
+to other hosts; --env passes others.
 
 Standard input goes to rank 0; the others read nothing. Output comes line by line. Another rank may continue a line only if
 its rank pauses in it, takes more than 1 s for it, or ends a piece of it by a carriage return. Every process gets

@@ -350,7 +350,7 @@ int run(const Words& words) {
 
 void add_loop_command(usage::Command& bench, int& exit_code) {
     using namespace loop_command;
-    usage::Command* const command = bench.add_subcommand("loop", "Measure what an iterative program loses to ranks that are late in turn");
+    usage::Command* const command = bench.add_subcommand("loop", "Measure how much time an iterative program loses to late ranks");
     const auto words = std::make_shared<Words>();
     add_round_options(*command, *words, loop_command::kDefaultRanks, "Iterations of the loop");
     add_count_option(*command, "--rounds", words->rounds,
@@ -373,7 +373,7 @@ void add_loop_command(usage::Command& bench, int& exit_code) {
         ->add_option("--algorithm", words->algorithms,
                      "Algorithms that all of the operations have, separated by commas; each is a job in each round")
         ->type_name("NAMES")
-        ->default_str("that of the settings");
+        ->default_str("what ROLLCALL_BROADCAST and so on say");
     command->add_option("--decouple", words->decouple, "Values of ROLLCALL_DECOUPLE, separated by commas; each is a job in each round")
         ->type_name("auto|no,...")
         ->default_str(kBothWays);
@@ -386,7 +386,7 @@ Each rank computes, then calls the operation, then goes on. There is no barrier.
   limit       the longest compute time of any rank; no library can be faster
   lost        run_time - limit
   ratio       run_time / limit
-  background  the processor time of a rank's background thread in an iteration; of all ranks the longest
+  background  the processor time of a background thread in an iteration, the longest of all ranks
 If all ranks are on one node, data goes through node memory with both values of --decouple. --cluster 8 puts each rank
 on a host of its own. --env ROLLCALL_NODE_MEMORY=no uses messages instead of node memory.
 With --peer, MPI libraries run the same loop in each round.)");

@@ -173,6 +173,7 @@ void add_overlap_command(usage::Command& bench, int& exit_code) {
         ->type_name("T")
         ->capture_default_str();
     command->footer(R"(
+One rank sends to a receiver that computes, and to one that waits. Columns:
   run_time             the time of a send to a receiver that computes; it begins at a random moment of the first half of
                        the computation
   to_waiting_receiver  the time of a send to a receiver that waits

@@ -140,9 +140,9 @@ percent, or the ends of the interval in brackets. Text omits columns that do not
 seconds) have all.)";
 
 constexpr const char* kBroadcastFooter = R"(
-performance_ratio is the mean elapsed time divided by the paper's lower bound, and is PERF(r, PAP) in the paper. It may be
-below 1, because data that moves before a rank arrives costs that rank no time. competitive_ratio is the largest
-performance_ratio of the patterns that were measured.)";
+performance_ratio is the mean elapsed time divided by the lower bound of Patarasuk and Yuan ("Efficient MPI_Bcast across
+different process arrival patterns", Lemma 2), PERF(r, PAP) there. It may be below 1, because data that moves before a rank
+arrives costs that rank no time. competitive_ratio is the largest performance_ratio of the patterns that were measured.)";
 
 constexpr const char* kBlocksFooter = R"(
 T is the time of a message of one block.)";
@@ -186,7 +186,8 @@ bool has_figures(OperationKind operation) {
 }
 
 void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind operation, Ranks ranks) {
-    const bool blocks = collectives::operation(operation).in_blocks, between = runtime::is_between_groups(operation),
+    const collectives::OperationRow& row = collectives::operation(operation);
+    const bool blocks = row.in_blocks, combines = row.combines, between = runtime::is_between_groups(operation),
                paper = has_paper(operation) && !words.sizes;
     command
         .add_option("--bytes", words.bytes,
@@ -195,6 +196,7 @@ void add_sweep_options(usage::Command& command, SweepWords& words, OperationKind
                                 : between && blocks    ? "Sizes of a block"
                                 : words.sizes          ? "Approximate sizes of all blocks together"
                                 : blocks               ? "Sizes of the whole vector"
+                                : combines             ? "Bytes that each rank brings"
                                                        : "Sizes of the message",
                                 kSizeList,
                                 blocks && !between && !words.sizes

@@ -164,7 +164,10 @@ void add_start_options(usage::Command& command, StartWords& words, int default_r
     command.add_option("--env", words.environment, "Set an environment variable for the ranks; may be given again")
         ->type_name("K=V")
         ->one_word_each_time();
-    command.add_option("--timeout", words.timeout, "End the job after this time, with code 124 (a job that is already running goes on)")
+    command
+        .add_option("--timeout", words.timeout,
+                    "End the job after this time, with code 124 (only for jobs that the benchmark starts; under `rollcall run`, give its "
+                    "own --timeout)")
         ->type_name("TIME");
     command
         .add_option(

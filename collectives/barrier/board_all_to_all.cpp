@@ -1,4 +1,4 @@
-// Barrier over the boards: every rank signals to every other rank.
+// Barrier over the boards: every rank signals to every other rank. It is our own.
 //
 // Idea: one step is enough. Where ranks share memory, a signal is a store into the board of its target, and the target does not have to
 // handle a message. So n - 1 stores are cheaper than a second step. Where ranks share cores, each rank is scheduled only once after the

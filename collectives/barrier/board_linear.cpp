@@ -1,4 +1,4 @@
-// Linear barrier over the boards: every rank signals to rank 0, which then signals to every rank.
+// Linear barrier over the boards: every rank signals to rank 0, which then signals to every rank. It is our own form of the linear barrier.
 //
 // Idea: as the linear barrier, but no message has to be handled. Where ranks share memory, it takes 2(n-1) stores in all.
 //

@@ -1,4 +1,4 @@
-// Linear barrier: every rank tells rank 0 that it has arrived, and then rank 0 tells every rank.
+// Linear barrier: every rank tells rank 0 that it has arrived, and then rank 0 tells every rank. It is the simplest one, from no paper.
 //
 // Idea: the longest path has two messages, whatever n is, and there are 2(n-1) messages in all. Where ranks share cores, a message costs
 // less than being scheduled once more. So two rounds are faster than the log2 n rounds of the dissemination barrier.

@@ -1,3 +1,7 @@
+// The sub-group broadcast of P. Patarasuk and X. Yuan, "Efficient MPI_Bcast across different process arrival patterns", section 4. How its
+// members learn of their places is our own.
+//
+// Example: the root 0 serves ranks 2 and 3 by a chain. It tells 2 that the data comes from 0 and goes on to 3, and 3 that it comes from 2.
 #include "collectives/broadcast/subgroup.hpp"
 
 #include <algorithm>

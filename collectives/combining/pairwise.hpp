@@ -1,5 +1,8 @@
 /// \file
 /// A reduce_scatter by pairwise exchange, of which algorithms are made that keep rank order.
+///
+/// Example: 4 ranks. Rank 1 sends to 2, 3 and 0, and receives b0, b3 and b2 from 0, 3 and 2, in this order. With its own b1 it combines
+/// b0 + b1, then b2 + b3, and at the end (b0 + b1) + (b2 + b3).
 #pragma once
 
 #include <cstdint>

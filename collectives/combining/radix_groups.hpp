@@ -26,6 +26,10 @@ struct RadixGroups {
 /// of its own number, combined, in `result`. `brought`: all elements, at the beginning. `sum`: memory of the same length, which may be the
 /// same memory; it holds intermediate results. The order in which operands are combined does not depend on arrivals, but it is not rank
 /// order. Uses one step for each factor, from `step` on.
+///
+/// Example: factors 2 and 3, so 6 numbers. Number 4 has the digits 1 and 1. In round 1 its group is {1, 4}: it sends
+/// parts 0 to 2 to number 1, and gets parts 3 to 5 from it. In round 2 its group is {3, 4, 5}: it sends part 3 to number 3 and part 5 to
+/// number 5, and gets part 4 from both.
 Task combine_in_groups(Operation& op, RadixGroups groups, const Parts& parts, transport::ConstBytes brought, transport::Bytes sum,
                        transport::Bytes result, std::uint64_t step);
 

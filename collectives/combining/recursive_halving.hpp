@@ -1,6 +1,10 @@
 /// \file
 /// Recursive halving and doubling, of which Rabenseifner's algorithms are made. R. Thakur, R. Rabenseifner and W. Gropp, "Optimization of
 /// collective communication operations in MPICH", 2005, the sections on reduce-scatter and on allreduce.
+///
+/// Example: 6 ranks, root 0. The numbers 0 to 3 are ranks 0, 2, 4 and 5. First rank 1 sends its elements to 0, and 3 to 2. Halving: 0 <-> 4
+/// and 2 <-> 5 exchange two of the four parts, so 0 is left with parts 0 and 1; then 0 <-> 2 and 4 <-> 5 exchange one, and 0 has part 0.
+/// Doubling goes the same way back: 0 <-> 2 and 4 <-> 5 exchange one part, then 0 <-> 4 and 2 <-> 5 two.
 #pragma once
 
 #include <bit>

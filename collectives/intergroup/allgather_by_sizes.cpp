@@ -5,8 +5,9 @@
 // blocks of the mean size, and go on by the one that takes the least time. The mean is the data of the group that has more, divided by the
 // number of ranks of the larger group.
 //
-// Example: blocks that have few bytes together go by two levels, with one message for each pair of nodes, or up and down two trees. If one
-// rank has a long block, the data goes round the rings of full_duplex.
+// Example: 2 ranks bring 20 bytes together, and the 4 ranks of the other group 120 bytes. The mean is 120 / 4 = 30 bytes. Blocks that have
+// few bytes together go by two levels, with one message for each pair of nodes, or up and down two trees. If one rank has a long block, the
+// data goes round the rings of full_duplex.
 #include <algorithm>
 
 #include "collectives/costs/costs.hpp"

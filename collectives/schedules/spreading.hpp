@@ -13,6 +13,9 @@ namespace rollcall::collectives {
 /// of round b after round b + j, and all processes are busy.) The receiver is chosen among the processes whose own newest chunk is the
 /// oldest, because those are needed least. The result is the same wherever it is computed. This is a state machine and does no I/O. For one
 /// thread.
+///
+/// Example: 4 processes. Process 0 has chunk 0 complete after round 0, and process 3 has chunk 1 after round 1. Round 1: 0 -> 1 (chunk 0).
+/// Round 2: 3 -> 2 (chunk 1) and 0 -> 3 (chunk 0). Round 3: 2 -> 0 and 3 -> 1 (chunk 1), and 1 -> 2 (chunk 0). Then all have both.
 class Spreading {
   public:
     struct Message {

@@ -18,6 +18,9 @@ struct TimedTree {
 /// 4 of the paper is computed for every k. (Figure 6, as printed, leaves out k = i, and the copy of a last rank that is the root.) Rank i
 /// alone is ready when it arrives, so sizes and lateness are one problem.
 ///
+/// Example: blocks of 1, 1, 6 and 1 bytes, alpha = beta = 1, gamma = 0. Rank 2 is the best root: 3 -> 2 and 0 -> 1 take 2 at the same time,
+/// then 1 -> 2 takes 3, together 5. With root 0 it takes 10: 3 -> 2 and 1 -> 0 take 2, then 2 -> 0 takes 8.
+///
 /// n ranks take n^3 / 6 steps, and at most as many again for a given root. The memory is 16 n^2 bytes, and 16 more for each range with that
 /// root. Trees are reconstructed from the times of ranges alone, in O(n^2).
 class OptimalTrees : private RangeTable {

@@ -8,6 +8,9 @@ namespace rollcall::collectives {
 
 /// Figure 7 of the paper, with its last case corrected (the copy is that of rank j). The trees are strongly ordered: the lower child is
 /// received first, and the own block has its place between those of the children. n^3 / 3 steps, 16 n^2 bytes.
+///
+/// Example: 8 ranks, root 0, each message takes 1 (beta = 0). The tree takes 4: 7 -> 6, 5 -> 4 and 3 -> 2; then 6 -> 4 and 2 -> 1; then
+/// 4 -> 1; then 1 -> 0. With more than two children for a rank, 3 are enough (OptimalTrees: 0 receives from 1, 3 and 7).
 class OptimalBinaryTrees : private RangeTable {
   public:
     /// `sizes` must outlive this object.

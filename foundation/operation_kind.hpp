@@ -1,5 +1,5 @@
 /// \file
-/// The kinds of operations, by number and by name. This header includes no other header of Rollcall. The settings and all rooms above use
+/// The kinds of operations, by number and by name. This header includes no other header of Rollcall. The settings and all folders above use
 /// it.
 #pragma once
 

@@ -10,9 +10,9 @@ cd "$3" || exit
 changed_last=12
 at_random=8
 seed=${ROLLCALL_TEST_SEED:-$RANDOM}
-rooms='api bench bootstrap collectives command foundation launcher runtime support transports'
+folders='api bench bootstrap collectives command foundation launcher runtime support transports'
 # shellcheck disable=SC2086 # several words
-all=$(find $rooms tests -name '*.[ch]pp') || exit
+all=$(find $folders tests -name '*.[ch]pp') || exit
 files=$(while read -r file; do
     case $file in
         tests/*.cpp) ;;

@@ -36,31 +36,33 @@ bool is_set(const char* variable) { return std::getenv(variable) != nullptr; }
 /// How many processes a starter has started, as far as the environment says.
 enum class ProcessCount { none, one, many };
 
-ProcessCount count_of(bool evident, const char* size) {
+ProcessCount process_count(bool evident, const char* size) {
     if (!evident) return ProcessCount::none;
     return number_in_environment(size) == 1 ? ProcessCount::one : ProcessCount::many;
 }
 
-ProcessCount by_rollcall_run() { return count_of(is_set(kDescriptorVariable), kSizeVariable); }
-ProcessCount by_directory() { return count_of(is_set(kDirectoryVariable), kDirectorySizeVariable); }
-ProcessCount by_torchrun() { return count_of(torchrun_is_evident(), "WORLD_SIZE"); }
-ProcessCount by_open_mpi() { return count_of(is_set("OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_SIZE"); }
+ProcessCount by_rollcall_run() { return process_count(is_set(kDescriptorVariable), kSizeVariable); }
+ProcessCount by_directory() { return process_count(is_set(kDirectoryVariable), kDirectorySizeVariable); }
+ProcessCount by_torchrun() { return process_count(torchrun_is_evident(), "WORLD_SIZE"); }
+ProcessCount by_open_mpi() { return process_count(is_set("OMPI_COMM_WORLD_SIZE"), "OMPI_COMM_WORLD_SIZE"); }
 
 ProcessCount by_pmi_with_open_socket() {
     struct stat status {};
     const bool open = is_set("PMI_FD") && ::fstat(number_in_environment("PMI_FD"), &status) == 0 && S_ISSOCK(status.st_mode);
-    return count_of(open, "PMI_SIZE");
+    return process_count(open, "PMI_SIZE");
 }
 
 /// The socket must be open. Without it, an outer starter may have left the variables of a single process.
-ProcessCount by_pmi() { return count_of(is_set("PMI_FD"), "PMI_SIZE") == ProcessCount::many ? ProcessCount::many : ProcessCount::none; }
+ProcessCount by_pmi() {
+    return process_count(is_set("PMI_FD"), "PMI_SIZE") == ProcessCount::many ? ProcessCount::many : ProcessCount::none;
+}
 
 /// True only for the tasks of srun. A script of sbatch or a shell of salloc is no task, but may be in a step of its own with one task, and
 /// start jobs itself. So a step of one task does not end the search.
 ProcessCount by_srun() {
     const char* const size = is_set("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-    return count_of(is_set("SLURM_PROCID") && is_set("SLURM_STEP_ID"), size) == ProcessCount::many ? ProcessCount::many
-                                                                                                   : ProcessCount::none;
+    return process_count(is_set("SLURM_PROCID") && is_set("SLURM_STEP_ID"), size) == ProcessCount::many ? ProcessCount::many
+                                                                                                        : ProcessCount::none;
 }
 
 /// PMIx does not put the size into the environment, but Slurm does.
@@ -68,14 +70,14 @@ ProcessCount by_pmix() {
     if (!is_set("PMIX_RANK")) return ProcessCount::none;
     const char* const name_space = std::getenv("PMIX_NAMESPACE");
     const bool of_slurm = name_space && std::string_view(name_space).starts_with("slurm.pmix.");
-    return of_slurm && count_of(true, "SLURM_STEP_NUM_TASKS") == ProcessCount::one ? ProcessCount::none : ProcessCount::many;
+    return of_slurm && process_count(true, "SLURM_STEP_NUM_TASKS") == ProcessCount::one ? ProcessCount::none : ProcessCount::many;
 }
 
 /// Other starters that speak PMI, without an inherited socket.
-ProcessCount by_other_pmi() { return count_of(!is_set("PMI_FD") && is_set("PMI_RANK"), "PMI_SIZE"); }
+ProcessCount by_other_pmi() { return process_count(!is_set("PMI_FD") && is_set("PMI_RANK"), "PMI_SIZE"); }
 
 /// mpiexec.hydra -pmi-port: ranks are told a port in the place of an inherited socket, and their rank only over it.
-ProcessCount by_pmi_port() { return count_of(!is_set("PMI_FD") && !is_set("PMI_RANK") && is_set("PMI_ID"), "PMI_SIZE"); }
+ProcessCount by_pmi_port() { return process_count(!is_set("PMI_FD") && !is_set("PMI_RANK") && is_set("PMI_ID"), "PMI_SIZE"); }
 
 std::unique_ptr<Bootstrap> join_rollcall_run() { return std::make_unique<Launched>(std::getenv(kDescriptorVariable)); }
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "tests/process/ranks/collectives.hpp"
-#include "tests/process/ranks/deaths.hpp"
+#include "tests/process/ranks/failing/deaths.hpp"
 #include "tests/process/ranks/event_loop.hpp"
 #include "tests/process/ranks/messages.hpp"
 

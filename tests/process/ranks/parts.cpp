@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tests/process/ranks/collectives.hpp"
-#include "tests/process/ranks/deaths.hpp"
+#include "tests/process/ranks/failing/deaths.hpp"
 
 namespace rollcall::test {
 namespace {

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "tests/process/ranks/deaths.hpp"
+#include "tests/process/ranks/failing/deaths.hpp"
 
 namespace rollcall::test {
 namespace {

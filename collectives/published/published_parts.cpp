@@ -29,102 +29,124 @@ Task combine_private(Operation& op, Reading& reading, Bytes into, ConstBytes min
     co_await op.combine(piece, own, copied);
 }
 
+/// How a rank combines its part, and where.
+struct Combination {
+    Combination(const Operation& op, const PublishedParts& parts)
+        : any_order(op.arguments().combiner.any_order),
+          has_part(parts.own.size > 0),
+          is_pair(parts.in_place == InPlace::anywhere && op.size() == 2 && any_order),
+          in_place(parts.in_place),
+          own(parts.own),
+          mine(parts.brought(op.rank())),
+          is_aside(!any_order && op.rank() > 0),
+          aside(is_aside || (own.data == mine.data && in_place_of(own.size) == InPlace::anywhere) ? own.size : 0, mine),
+          sum(is_aside ? aside.bytes() : own) {}
+
+    InPlace in_place_of(std::uint64_t size) const {
+        if (is_pair && size > kLeastToReadPrivate) return InPlace::anywhere;
+        return in_place == InPlace::anywhere ? InPlace::shared : in_place;
+    }
+
+    bool any_order, has_part;
+    /// Between two ranks everything has one reader. It copies long data straight from the other rank's memory, instead of data that the
+    /// other rank has copied for it.
+    bool is_pair;
+    InPlace in_place;
+    Bytes own;
+    ConstBytes mine;
+    /// In rank order this rank's own elements come between those of other ranks. (They are combined in other memory, so that own elements
+    /// which stand in the place of the result are not overwritten.)
+    bool is_aside;
+    Scratch aside;
+    Bytes sum;
+};
+
+/// What a rank publishes and reads, and which of it can go on now.
+struct Transfers {
+    Transfers(Operation& op, const PublishedParts& parts, const Combination& combination)
+        : outgoing(op.size()), operands(combination.has_part ? op.size() - 1 : 0), results(parts.others ? op.size() - 1 : 0) {
+        const int n = op.size(), rank = op.rank();
+        for (int i = 1; i < n; ++i) {
+            const int other = (rank + i) % n;
+            if (const ConstBytes brought = parts.brought(other); brought.size > 0)
+                outgoing.add(op, other, brought, Publisher::leaves, combination.in_place_of(brought.size));
+        }
+        for (int other = 0; other < n && combination.has_part; ++other)
+            if (other != rank) operands.add(op, other, false, combination.sum);
+        for (int i = 1; i < n && parts.others; ++i)
+            if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.add(op, other, true, parts.others(other));
+    }
+
+    /// `next`: the only rank whose operand counts now, or -1 for that of any rank.
+    bool find_ready_ones(int next) {
+        has_room = find_ready(outgoing);
+        operand = find_ready(operands, [&](const Incoming& in) { return next < 0 || in.reading.from() == next; });
+        result = find_ready(results);
+        return has_room || operand || result;
+    }
+    bool are_over() const {
+        return std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& out) { return out.has_left(); }) &&
+               std::all_of(results.begin(), results.end(), [](const Incoming& in) { return in.reading.complete(); });
+    }
+
+    Uses<Outgoing> outgoing;  ///< To each other rank, and then to everybody.
+    Uses<Incoming> operands, results;
+    Outgoing* has_room = nullptr;
+    Incoming* operand = nullptr;
+    Incoming* result = nullptr;
+};
+
 }  // namespace
 
 // All waits are in one place, so that no rank occupies room in the memory that another rank needs in order to go on.
 Task combine_published_parts(Operation& op, PublishedParts parts) {
     const int n = op.size(), rank = op.rank();
-    const bool any_order = op.arguments().combiner.any_order;
-    const Bytes own = parts.own;
-    const ConstBytes mine = parts.brought(rank);
-    // In rank order this rank's own elements come between those of other ranks. (They are combined in other memory, so that own elements
-    // which stand in the place of the result are not overwritten.)
-    const bool is_aside = !any_order && rank > 0;
-    // Between two ranks everything has one reader. It copies long data straight from the other rank's memory, instead of data that the
-    // other rank has copied for it.
-    const bool is_pair = parts.in_place == InPlace::anywhere && n == 2 && any_order;
-    const auto in_place_of = [&](std::uint64_t size) {
-        if (is_pair && size > kLeastToReadPrivate) return InPlace::anywhere;
-        return parts.in_place == InPlace::anywhere ? InPlace::shared : parts.in_place;
-    };
-    const bool needs_aside = is_aside || (own.data == mine.data && in_place_of(own.size) == InPlace::anywhere);
-    const Scratch aside(needs_aside ? own.size : 0, mine);
-    const Bytes sum = is_aside ? aside.bytes() : own;
-
-    const bool has_part = own.size > 0;
-    Uses<Outgoing> outgoing(n);  // to each other rank, and then to everybody
-    Uses<Incoming> operands(has_part ? n - 1 : 0), results(parts.others ? n - 1 : 0);
+    const Combination how(op, parts);
+    Transfers transfers(op, parts, how);
     std::vector<Pending> sends;
-    for (int i = 1; i < n; ++i) {
-        const int other = (rank + i) % n;
-        if (const ConstBytes brought = parts.brought(other); brought.size > 0)
-            outgoing.add(op, other, brought, Publisher::leaves, in_place_of(brought.size));
-    }
-    int next = 0;  // the next rank, where the order of ranks matters
-    std::size_t combined = 0;
-    if (has_part)
-        for (int other = 0; other < n; ++other)
-            if (other != rank) operands.add(op, other, false, sum);
-    for (int i = 1; i < n && parts.others; ++i)
-        if (const int other = (rank + i) % n; parts.brought(other).size > 0) results.add(op, other, true, parts.others(other));
     // The first operand is combined with this rank's own elements where they stand, if there is no other one.
-    ConstBytes left = sum;
-    if (is_pair)
-        left = mine;
-    else if (has_part && any_order)
-        co_await copy_own(op, own, mine);
+    const ConstBytes left = how.is_pair ? how.mine : ConstBytes(how.sum);
+    if (!how.is_pair && how.has_part && how.any_order) co_await copy_own(op, how.own, how.mine);
 
-    Outgoing* has_room = nullptr;
-    Incoming* operand = nullptr;
-    Incoming* result = nullptr;
-    const auto can_go_on = [&] {
-        has_room = find_ready(outgoing);
-        operand = find_ready(operands, [&](const Incoming& in) { return any_order || in.reading.from() == next; });
-        result = find_ready(results);
-        return has_room || operand || result;
-    };
-    const auto all_done = [&] {
-        return std::all_of(outgoing.begin(), outgoing.end(), [](const Outgoing& out) { return out.has_left(); }) &&
-               std::all_of(results.begin(), results.end(), [](const Incoming& in) { return in.reading.complete(); });
-    };
-    const std::size_t expected = has_part ? static_cast<std::size_t>(n) : 0;
-    combined = has_part && any_order ? 1 : 0;
-    bool has_shown = !has_part;
+    int next = 0;  // the next rank, where the order of ranks matters
+    int missing = how.has_part ? how.any_order ? n - 1 : n : 0;
+    bool has_shown = !how.has_part;
     for (;;) {
         // The turn of this rank's own elements, where the order of ranks matters.
-        if (has_part && !any_order && next == rank && combined < expected) {
+        if (!how.any_order && next == rank && missing > 0) {
             if (rank == 0)
-                co_await copy_own(op, own, mine);
+                co_await copy_own(op, how.own, how.mine);
             else
-                co_await op.combine(rank + 1 == n ? own : sum, sum, mine);
+                co_await op.combine(rank + 1 == n ? how.own : how.sum, how.sum, how.mine);
             ++next;
-            ++combined;
+            --missing;
         }
-        if (!has_shown && combined == expected) {
+        if (!has_shown && missing == 0) {
             has_shown = true;
-            if (parts.others) outgoing.add(op, kEverybody, own, Publisher::leaves, is_pair ? in_place_of(own.size) : InPlace::nothing);
+            const InPlace in_place = how.is_pair ? how.in_place_of(how.own.size) : InPlace::nothing;
+            if (parts.others) transfers.outgoing.add(op, kEverybody, how.own, Publisher::leaves, in_place);
         }
-        if (has_shown && all_done()) break;
-        co_await op.until(can_go_on);
-        if (has_room) co_await go_on(op, *has_room, sends, step_of(has_room->to));
-        if (operand) {
-            Reading& reading = operand->reading;
-            const bool is_last = !any_order && reading.from() + 1 == n;
-            if (!any_order && reading.from() == 0)
-                co_await copy_what_is_here(op, reading, sum);
+        if (has_shown && transfers.are_over()) break;
+        co_await op.until([&] { return transfers.find_ready_ones(how.any_order ? -1 : next); });
+        if (Outgoing* const out = transfers.has_room) co_await go_on(op, *out, sends, step_of(out->to));
+        if (transfers.operand) {
+            Reading& reading = transfers.operand->reading;
+            const bool is_last = !how.any_order && reading.from() + 1 == n;
+            if (!how.any_order && reading.from() == 0)
+                co_await copy_what_is_here(op, reading, how.sum);
             else if (reading.is_private())
-                co_await combine_private(op, reading, own, mine, aside.bytes());
+                co_await combine_private(op, reading, how.own, how.mine, how.aside.bytes());
             else
-                co_await combine_what_is_here(op, reading, is_last ? own : sum, left);
+                co_await combine_what_is_here(op, reading, is_last ? how.own : how.sum, left);
             if (reading.complete()) {
-                ++combined;
+                --missing;
                 ++next;
             }
         }
-        if (result) co_await copy_what_is_here(op, result->reading, result->place, step_of(kEverybody));
+        if (Incoming* const come = transfers.result) co_await copy_what_is_here(op, come->reading, come->place, step_of(kEverybody));
     }
     co_await op.all_of(sends);
-    co_await all_read(op, outgoing);
+    co_await all_read(op, transfers.outgoing);
 }
 
 }  // namespace rollcall::collectives

@@ -92,22 +92,8 @@ int count_ranks(const LaunchOptions& options) {
     return ranks;
 }
 
-}  // namespace
-
-Order make_order(const LaunchOptions& options) {
-    Order order;
-    order.size = count_ranks(options);
-    order.job = fmt::format("{}-{}-{:x}", host_name(), ::getpid(), monotonic_now());
-    for (const Application& application : options.applications) order.applications.push_back({application.argv, application.environment});
-    order.map_by = options.map_by;
-    order.bind_to = options.bind_to;
-    order.remote_shell = options.agent;
-    order.silence = options.silence.count();
-    order.launch_timeout = options.launch_timeout.count();
-    set_directory(order, options.directory);
-    std::error_code failed;
-    order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
-
+/// Adds the hosts with their ranks. Returns whether rank 0 is on this host.
+bool add_host_orders(Order& order, const LaunchOptions& options) {
     const bool named = !options.hosts.empty();
     std::vector<Host> hosts = options.hosts;
     if (!named) hosts.push_back({host_name(), order.size, true});
@@ -139,14 +125,35 @@ Order make_order(const LaunchOptions& options) {
         }
         its.ranks.push_back({rank, application, placements[static_cast<std::size_t>(rank)].local_rank});
     }
-    // The agents form a tree: the launcher starts `fanout` agents, and each of them starts the next ones.
-    const int fanout = options.fanout <= 0 ? static_cast<int>(order.hosts.size()) : options.fanout;
-    for (std::size_t i = 0; i < order.hosts.size(); ++i) {
-        order.hosts[i].above = i == 0 ? -1 : (static_cast<int>(i) - 1) / fanout;
-        if (!order.hosts[i].ranks.empty()) ++order.hosts_of_job;
-    }
-    --order.hosts_of_job;  // the count began at the default of 1
+    order.hosts_of_job =
+        static_cast<int>(std::count_if(order.hosts.begin(), order.hosts.end(), [](const HostOrder& host) { return !host.ranks.empty(); }));
+    return order.hosts.front().index >= 0 && place[static_cast<std::size_t>(host_of_rank.front())] == 0;
+}
 
+/// Makes the tree of the agents: the launcher starts `fanout` agents, and each of them starts the next ones. 0: the launcher starts all.
+void make_tree(std::vector<HostOrder>& hosts, int fanout) {
+    if (fanout <= 0) fanout = static_cast<int>(hosts.size());
+    for (std::size_t i = 0; i < hosts.size(); ++i) hosts[i].above = i == 0 ? -1 : (static_cast<int>(i) - 1) / fanout;
+}
+
+}  // namespace
+
+Order make_order(const LaunchOptions& options) {
+    Order order;
+    order.size = count_ranks(options);
+    order.job = fmt::format("{}-{}-{:x}", host_name(), ::getpid(), monotonic_now());
+    for (const Application& application : options.applications) order.applications.push_back({application.argv, application.environment});
+    order.map_by = options.map_by;
+    order.bind_to = options.bind_to;
+    order.remote_shell = options.agent;
+    order.silence = options.silence.count();
+    order.launch_timeout = options.launch_timeout.count();
+    set_directory(order, options.directory);
+    std::error_code failed;
+    order.command = options.command.empty() ? std::filesystem::read_symlink("/proc/self/exe", failed).string() : options.command;
+
+    const bool first_is_here = add_host_orders(order, options);
+    make_tree(order.hosts, options.fanout);
     if (order.hosts.size() > 1) {
         for (const auto& assignment : own_environment()) {
             if (goes_along(assignment) || (options.agent == kSrun && is_kept_from_srun(assignment)))
@@ -156,7 +163,6 @@ Order make_order(const LaunchOptions& options) {
     order.environment.insert(order.environment.end(), options.environment.begin(), options.environment.end());
 
     // A rank on this host reads standard input itself. It cannot if that is a terminal, which the processes of a job may not read.
-    const bool first_is_here = order.hosts.front().index >= 0 && place[static_cast<std::size_t>(host_of_rank.front())] == 0;
     if (options.input == StandardInput::all) {
         for (int rank = 0; rank < order.size; ++rank) order.input_ranks.push_back(rank);
     } else if (options.input == StandardInput::first && (!first_is_here || ::isatty(STDIN_FILENO) != 0)) {

@@ -54,6 +54,46 @@ struct Line {
     }
 };
 
+/// A cell without samples, from the columns that identify it.
+RawCell cell_of(const std::vector<std::string>& fields, const Line& line) {
+    RawCell cell;
+    cell.identity = {fields[0],
+                     fields[1],
+                     fields[2],
+                     line.integer<int>(fields[3], 3),
+                     line.integer<std::uint64_t>(fields[4], 4),
+                     fields[5],
+                     line.integer<std::uint64_t>(fields[6], 6)};
+    cell.setup.root = line.integer<int>(fields[7], 7);
+    try {
+        cell.setup.model = parse_model(fields[8]);
+    } catch (const Error& error) {
+        line.reject(error.what());
+    }
+    cell.setup.landing = fields[9];
+    cell.setup.sizes = fields[10];
+    cell.setup.groups = fields[11];
+    cell.setup.message_time = line.integer<Nanoseconds>(fields[12], 12);
+    if (cell.identity.ranks < 1) line.reject(fmt::format("{} ranks", cell.identity.ranks));
+    return cell;
+}
+
+/// Adds what one rank did in one call. Ranks follow one another.
+void add_rank(RawCell& cell, const std::vector<std::string>& fields, const Line& line) {
+    const auto iteration = line.integer<std::uint64_t>(fields[kIterationColumn], kIterationColumn);
+    const auto rank = line.integer<std::size_t>(fields[kRankColumn], kRankColumn);
+    if (rank == 0) cell.samples.emplace_back().iteration = iteration;
+    if (cell.samples.empty() || cell.samples.back().iteration != iteration || cell.samples.back().asked.size() != rank ||
+        rank >= static_cast<std::size_t>(cell.identity.ranks))
+        line.reject(fmt::format("rank {} of iteration {} is not the one that must follow", rank, iteration));
+    CallSample& sample = cell.samples.back();
+    sample.asked.push_back(line.integer<Nanoseconds>(fields[kAskedColumn], kAskedColumn));
+    sample.arrivals.push_back(line.integer<Nanoseconds>(fields[kArrivalColumn], kArrivalColumn));
+    sample.exits.push_back(line.integer<Nanoseconds>(fields[kExitColumn], kExitColumn));
+    sample.first_data.push_back(line.optional_time(fields[kFirstDataColumn], kFirstDataColumn));
+    sample.predicted.push_back(line.optional_time(fields[kPredictedColumn], kPredictedColumn));
+}
+
 }  // namespace
 
 RawWriter::RawWriter(std::filesystem::path path) : path_(std::move(path)), file_(path_, std::ios::trunc) {
@@ -113,41 +153,8 @@ std::vector<RawCell> read_raw(const std::filesystem::path& path, RawFile kind) {
 
         const std::string key = csv_line({fields.begin(), fields.begin() + kIterationColumn});
         const auto [entry, is_new] = index.try_emplace(key, cells.size());
-        if (is_new) {
-            RawCell cell;
-            cell.identity = {fields[0],
-                             fields[1],
-                             fields[2],
-                             line.integer<int>(fields[3], 3),
-                             line.integer<std::uint64_t>(fields[4], 4),
-                             fields[5],
-                             line.integer<std::uint64_t>(fields[6], 6)};
-            cell.setup.root = line.integer<int>(fields[7], 7);
-            try {
-                cell.setup.model = parse_model(fields[8]);
-            } catch (const Error& error) {
-                line.reject(error.what());
-            }
-            cell.setup.landing = fields[9];
-            cell.setup.sizes = fields[10];
-            cell.setup.groups = fields[11];
-            cell.setup.message_time = line.integer<Nanoseconds>(fields[12], 12);
-            if (cell.identity.ranks < 1) line.reject(fmt::format("{} ranks", cell.identity.ranks));
-            cells.push_back(std::move(cell));
-        }
-        RawCell& cell = cells[entry->second];
-        const auto iteration = line.integer<std::uint64_t>(fields[kIterationColumn], kIterationColumn);
-        const auto rank = line.integer<std::size_t>(fields[kRankColumn], kRankColumn);
-        if (rank == 0) cell.samples.emplace_back().iteration = iteration;
-        if (cell.samples.empty() || cell.samples.back().iteration != iteration || cell.samples.back().asked.size() != rank ||
-            rank >= static_cast<std::size_t>(cell.identity.ranks))
-            line.reject(fmt::format("rank {} of iteration {} is not the one that must follow", rank, iteration));
-        CallSample& sample = cell.samples.back();
-        sample.asked.push_back(line.integer<Nanoseconds>(fields[kAskedColumn], kAskedColumn));
-        sample.arrivals.push_back(line.integer<Nanoseconds>(fields[kArrivalColumn], kArrivalColumn));
-        sample.exits.push_back(line.integer<Nanoseconds>(fields[kExitColumn], kExitColumn));
-        sample.first_data.push_back(line.optional_time(fields[kFirstDataColumn], kFirstDataColumn));
-        sample.predicted.push_back(line.optional_time(fields[kPredictedColumn], kPredictedColumn));
+        if (is_new) cells.push_back(cell_of(fields, line));
+        add_rank(cells[entry->second], fields, line);
     }
     if (file.bad()) throw Error(ErrorCode::invalid_argument, fmt::format("raw samples cannot be read from '{}'", path.string()));
     if (kind == RawFile::cut_off) {

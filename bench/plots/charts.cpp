@@ -164,6 +164,35 @@ std::size_t label_step(std::size_t rows) {
             if (rows <= kMostRowLabels * decade * digit) return decade * digit;
 }
 
+/// Draws what commands_of() has written into $line0, $line1 and so on.
+std::string plot_command(const std::vector<LineChart::Series>& series, const std::vector<std::size_t>& order, bool has_lines) {
+    std::vector<std::string> intervals, lines;
+    for (const std::size_t i : order) {
+        const char* colour = kColours[i % kColours.size()];
+        const std::size_t round = i / kColours.size();
+        intervals.push_back(
+            series[i].points.size() > 1
+                ? fmt::format("$line{} using 1:3:4 with filledcurves linecolor rgb '{}' fillstyle transparent solid "
+                              "0.15 noborder notitle",
+                              i, colour)
+                : fmt::format("$line{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' linewidth 2 pointtype 7 pointsize 0.3 notitle", i,
+                              has_lines ? colour : kBarInterval));
+        if (!has_lines) {
+            lines.push_back(fmt::format("$line{} using 1:2 with boxes linecolor rgb '{}' fillstyle {} border title {}", i, colour,
+                                        kFills[round % kFills.size()], gnuplot_string(series[i].name)));
+            continue;
+        }
+        lines.push_back(
+            fmt::format("$line{} using 1:2 with linespoints linecolor rgb '{}' linewidth 2 dashtype {} pointtype {} pointsize 0.9 "
+                        "title {}",
+                        i, colour, round % 4 + 1, kPoints[(i + round) % kPoints.size()], gnuplot_string(series[i].name)));
+    }
+    // Intervals are below lines, but above bars.
+    return has_lines
+               ? fmt::format("plot {}, {}\n", fmt::join(intervals, ", "), fmt::join(lines, ", "))
+               : fmt::format("set boxwidth 0.7\nset pointintervalbox 0\nplot {}, {}\n", fmt::join(lines, ", "), fmt::join(intervals, ", "));
+}
+
 }  // namespace
 
 std::string Area::commands() const {
@@ -242,31 +271,7 @@ std::string commands_of(const LineChart& chart, const Area& area) {
         script += "EOD\n";
     }
 
-    std::vector<std::string> intervals, lines;
-    for (const std::size_t i : order) {
-        const char* colour = kColours[i % kColours.size()];
-        const std::size_t round = i / kColours.size();
-        intervals.push_back(
-            series[i].points.size() > 1
-                ? fmt::format("$line{} using 1:3:4 with filledcurves linecolor rgb '{}' fillstyle transparent solid "
-                              "0.15 noborder notitle",
-                              i, colour)
-                : fmt::format("$line{} using 1:2:3:4 with yerrorbars linecolor rgb '{}' linewidth 2 pointtype 7 pointsize 0.3 notitle", i,
-                              has_lines ? colour : kBarInterval));
-        if (!has_lines) {
-            lines.push_back(fmt::format("$line{} using 1:2 with boxes linecolor rgb '{}' fillstyle {} border title {}", i, colour,
-                                        kFills[round % kFills.size()], gnuplot_string(series[i].name)));
-            continue;
-        }
-        lines.push_back(
-            fmt::format("$line{} using 1:2 with linespoints linecolor rgb '{}' linewidth 2 dashtype {} pointtype {} pointsize 0.9 "
-                        "title {}",
-                        i, colour, round % 4 + 1, kPoints[(i + round) % kPoints.size()], gnuplot_string(series[i].name)));
-    }
-    // Intervals are below lines, but above bars.
-    return script + (has_lines ? fmt::format("plot {}, {}\n", fmt::join(intervals, ", "), fmt::join(lines, ", "))
-                               : fmt::format("set boxwidth 0.7\nset pointintervalbox 0\nplot {}, {}\n", fmt::join(lines, ", "),
-                                             fmt::join(intervals, ", ")));
+    return script + plot_command(series, order, has_lines);
 }
 
 std::string commands_of(const GanttChart& chart, const Area& area) {

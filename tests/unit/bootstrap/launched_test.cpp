@@ -106,7 +106,7 @@ TEST_F(FindBootstrap, AnUnusableDescriptorIsAnErrorAndNotAJobOfOne) {
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     const Descriptor mine(ends[0]);
     Descriptor other(ends[1]);
-    expect_unusable(std::to_string(mine.get()), "no welcome");
+    expect_unusable(std::to_string(mine.get()), "another process has already joined");
     ASSERT_EQ(::send(other.get(), "something else", 14, 0), 14);
     expect_unusable(std::to_string(mine.get()), "not Rollcall's protocol");
     // It looked, and took nothing that belongs to another process.

@@ -186,7 +186,7 @@ TEST(Survivor, CountsAreRefusedThatAreNone) {
              std::tuple("--max-failures", "some", "not 'some'"),
              std::tuple("--max-failures", "", "--max-failures: its value is empty"),
              std::tuple("--fanout", "none", "rollcall: run: --fanout takes a number from 1 to 65536, or flat, not 'none'"),
-             std::tuple("--enable-recovery", "1", "allowed here: --max-failures all"),
+             std::tuple("--enable-recovery", "1", "here it is --max-failures all"),
          }) {
         const Result result = run({option, value, "-n", "1", "true"});
         EXPECT_EQ(result.code, 2) << option;

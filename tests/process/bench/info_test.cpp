@@ -246,7 +246,7 @@ TEST_F(Info, ExplainsWhatCallsTake) {
     EXPECT_EQ(count(pieces.out, ",1048576,pipelined,131072,"), 3) << pieces.out;
     expect_refused("info --bytes 8", {"--bytes needs --explain"});
     expect_refused("info --ranks 4", {"--ranks needs --explain"});
-    expect_refused("info --explain frob", {"--explain frob", "allowed: broadcast", "intergroup_alltoall"});
+    expect_refused("info --explain frob", {"unknown operation 'frob'", "allowed: broadcast", "intergroup_alltoall"});
 }
 
 TEST_F(Info, ExplainsCallsBetweenTwoGroups) {

@@ -43,12 +43,12 @@ Deputy::Deputy(Engine& engine, CommunicatorState& communicator, std::uint64_t se
     operation_.lacks_buffers_ = forwards_ = part.forwards;
     operation_.on_done = &Deputy::ended;
     operation_.on_done_context = this;
-    next_ = std::exchange(engine.all_deputies_, this);
+    next_ = std::exchange(engine.deputies_.first_, this);
     if (next_) next_->previous_ = this;
 }
 
 Deputy::~Deputy() {
-    (previous_ ? previous_->next_ : engine_.all_deputies_) = next_;
+    (previous_ ? previous_->next_ : engine_.deputies_.first_) = next_;
     if (next_) next_->previous_ = previous_;
     for (int number = 0; number < kBuffers; ++number) {
         if (number == kResult && own_block_) continue;  // it lies within the data
@@ -109,40 +109,41 @@ void Deputy::copy_next() {
         if (engine_.machine_.copy(into, from, *this) == Started::pending) return;
     }
     if (std::exchange(copying_, Copying::nothing) == Copying::in) return go_on_from_copy();
-    Engine& engine = engine_;
+    Deputies& deputies = engine_.deputies_;
     Operation& caller = *std::exchange(caller_, nullptr);
-    engine.let_go(*this);
-    engine.let_caller_go(caller);
+    deputies.let_go(*this);
+    deputies.let_caller_go(caller);
 }
 
 // The caller's data is here, so the caller may leave, unless it wants to stay, or nothing would move the data without it.
 void Deputy::go_on_from_copy() {
-    if (has_ended()) return engine_.deputy_ended(*this);  // it failed meanwhile
-    Engine& engine = engine_;                             // this object may be gone soon
-    const bool stays = caller_->stays_ || !engine.options_.driven_in_background;
+    Deputies& deputies = engine_.deputies_;          // this object may be gone soon
+    if (has_ended()) return deputies.on_end(*this);  // it failed meanwhile
+    const bool stays = caller_->stays_ || !engine_.options_.driven_in_background;
     Operation* const leaves = stays ? nullptr : std::exchange(caller_, nullptr);
     expected_ = false;
     source_ = -1;
     if (operation_.engine_) {
         operation_.arrive();
     } else {
-        engine.deputies_.remove(*this);
-        engine.begin_alone(*this);
+        deputies.expected_.remove(*this);
+        deputies.begin(*this);
     }
-    if (leaves) engine.let_caller_go(*leaves);
+    if (leaves) deputies.let_caller_go(*leaves);
 }
 
 void Deputy::complete(Outcome) noexcept {
     if (copying_ != Copying::ahead) return copy_next();
     copying_ = Copying::nothing;
-    if (has_ended()) return engine_.deputy_ended(*this);
+    if (has_ended()) return engine_.deputies_.on_end(*this);
     copy_ahead(here_);
 }
 
 void Deputy::ended(Operation&, void* self) {
     auto& deputy = *static_cast<Deputy*>(self);
-    --deputy.engine_.deputies_active_;
-    deputy.engine_.deputy_ended(deputy);
+    Deputies& deputies = deputy.engine_.deputies_;
+    --deputies.active_;
+    deputies.on_end(deputy);
 }
 
 }  // namespace rollcall::runtime

@@ -5,10 +5,10 @@
 /// The header of a collective message contains everything that determines a rank's part. When such a message reaches a rank whose caller
 /// has not come to that operation, the engine begins the same coroutine, with landing memory in place of the caller's buffers. The
 /// coroutine receives data and passes it on. When the caller comes, it gets what has been received. A caller that only contributes data
-/// leaves as soon as its data has been copied into landing memory, unless waiting is expected to take less time (engine_handing_over.cpp);
-/// the coroutine goes on from there. Where blocks of other ranks only pass through, the coroutine has no buffers before the caller comes,
-/// and sends them on from where they have landed. ("Solo" collectives, S. Di Girolamo, P. Jolivet, K. D. Underwood, T. Hoefler, "Exploiting
-/// offload enabled network interfaces", IEEE Micro 2016, without the network card.)
+/// leaves as soon as its data has been copied into landing memory, unless waiting is expected to take less time
+/// (deputies_handing_over.cpp); the coroutine goes on from there. Where blocks of other ranks only pass through, the coroutine has no
+/// buffers before the caller comes, and sends them on from where they have landed. ("Solo" collectives, S. Di Girolamo, P. Jolivet, K. D.
+/// Underwood, T. Hoefler, "Exploiting offload enabled network interfaces", IEEE Micro 2016, without the network card.)
 #pragma once
 
 #include <cstdint>
@@ -75,6 +75,7 @@ class Deputy final : private transport::Completion {
     };
 
   private:
+    friend class Deputies;
     friend class Engine;
     friend class Operation;
 
@@ -119,7 +120,7 @@ class Deputy final : private transport::Completion {
     bool forwards_ = false;   ///< It has no memory of its own (PartAlone::forwards).
     bool passes_on_ = false;  ///< Its `data` is not its caller's (PartAlone::passed_on).
     Deputy* next_call_ = nullptr;
-    Deputy* next_ = nullptr;  ///< Link in the list of all deputies of the engine.
+    Deputy* next_ = nullptr;  ///< Link in the list of all deputies (Deputies).
     Deputy* previous_ = nullptr;
 };
 

@@ -73,7 +73,7 @@ Engine::Engine(transport::Transport& transport, transport::Machine& machine, Fra
 
 void Engine::close() noexcept {
     closing_ = lands_waiting_ = true;  // What deputies hold is freed, but nothing is told of it, and nothing else lands in its place.
-    while (all_deputies_) delete all_deputies_;
+    deputies_.free_all();
 }
 
 Engine::~Engine() {
@@ -142,8 +142,7 @@ void Engine::add(CommunicatorState& communicator) {
     // Ranks that had made it earlier have called on it already.
     if (early_by_call_.size() > 0)
         early_.for_each([&](const EarlyMessage& early) {
-            if (early.key.communicator == communicator.group->id && early.key.sequence != 0)
-                begin_before_caller_if_possible(communicator, early);
+            if (early.key.communicator == communicator.group->id && early.key.sequence != 0) deputies_.begins_with(communicator, early);
         });
 }
 

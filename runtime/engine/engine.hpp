@@ -13,7 +13,7 @@
 #include "runtime/engine/agreements.hpp"
 #include "runtime/engine/announcements.hpp"
 #include "runtime/engine/communicators.hpp"
-#include "runtime/engine/deputy.hpp"
+#include "runtime/engine/deputies.hpp"
 #include "runtime/engine/engine_options.hpp"
 #include "runtime/engine/frame_arena.hpp"
 #include "runtime/engine/lifelines.hpp"
@@ -84,9 +84,9 @@ class alignas(64) Engine final : public transport::Sink {
     };
     UnderWay under_way() const noexcept;
     std::string examples_under_way() const;  ///< Names a collective operation and a message that is waited for.
-    std::uint64_t deputies_under_way() const noexcept { return deputies_active_; }   ///< Deputies whose operations are under way.
-    std::uint64_t kept_sends() const noexcept { return kept_sends_.size(); }         ///< Messages that keep() has copied.
-    std::uint64_t begun_before_callers() const noexcept { return deputies_early_; }  ///< Deputies that a message has begun, so far.
+    std::uint64_t deputies_under_way() const noexcept { return deputies_.under_way(); }      ///< Deputies whose operations are under way.
+    std::uint64_t kept_sends() const noexcept { return kept_sends_.size(); }                 ///< Messages that keep() has copied.
+    std::uint64_t begun_before_callers() const noexcept { return deputies_.begun_early(); }  ///< Deputies that a message has begun, so far.
 
     void start(Operation& operation);
     void send(Transfer& transfer);
@@ -115,7 +115,7 @@ class alignas(64) Engine final : public transport::Sink {
             if (!node_users_.empty()) happened += look_at_node();
         }
         if (ready_head_ || has_early_calls_) happened += run_ready();
-        return happened || !callers_lack_data_ ? happened : copy_for_callers();
+        return happened || !callers_lack_data_ ? happened : deputies_.copy_for_callers();
     }
     /// Resumes the operations that have become ready. progress() does this; simulations call it themselves.
     unsigned run_ready();
@@ -165,6 +165,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class Agreements;
     friend class Announcements;
     friend class CallerNotice;
+    friend class Deputies;
     friend class Deputy;
     friend class KeptSend;
     friend class Operation;
@@ -239,33 +240,10 @@ class alignas(64) Engine final : public transport::Sink {
     void fail(Operation& operation, const Error& error);
     void withdraw(Transfer& transfer);
 
-    // parts that run without their callers (Deputy)
-    Deputy* make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
-                        const Block* blocks, bool phantom, int source);
-    bool begin_before_caller_if_possible(const CommunicatorState& communicator, const EarlyMessage& early);
-    void begin_before_callers();
-    void begin_alone(Deputy& deputy);
-    /// Whether a deputy does, or has done, what this caller wants to do. If so, the caller is attached to it.
-    bool meet_deputy(Operation& caller);
-    bool hand_over(Operation& caller);  ///< Hands its data over to a deputy, so that the caller can leave. Returns whether it did.
-    bool publishes_at_once(const Operation& caller) const;
-    /// Whether a copy takes less time than the caller would wait if it stayed. If it stays, learn_wait() notes how long it has waited.
-    bool pays_to_leave(Operation& caller, const PartAlone& part);
-    void learn_wait(const Operation& caller);
-    /// Whether this much data may be handed over. Early messages keep at least half of the budget.
+    /// Whether this much data may be kept for callers that leave. Early messages keep at least half of the budget.
     bool may_keep(std::uint64_t bytes) noexcept;
-    void attach(Operation& caller, Deputy& deputy);  ///< From now on the caller waits for the deputy.
-    void let_caller_go(Operation& caller);
-    bool leave_to_deputy(Operation& caller, const Error& error);
-    void deputy_ended(Deputy& deputy);
-    unsigned copy_for_callers();  ///< As progress(): copies some of what has come for a caller that waits for the rest.
-    void give_up(Deputy& deputy);
-    void let_go(Deputy& deputy);
     bool has_active(const CommunicatorState& communicator) const;
-    void give_up_deputies(const CommunicatorState& communicator);
-    void let_go_of_ended_deputies(const CommunicatorState& communicator);
     void remove_if_idle(CommunicatorState& communicator);
-    void deny_uncalled();
 
     // peers
     /// The transport lost the peer. The bootstrap may know the reason better, and has a short time to report it.
@@ -355,7 +333,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool closing_ = false, finalizing_ = false;
     bool has_signs_ = false;                                    ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;                                 ///< Something has waited for peers since the last look.
-    bool has_early_calls_ = false, callers_lack_data_ = false;  ///< There is work for begin_before_callers() or copy_for_callers().
+    bool has_early_calls_ = false, callers_lack_data_ = false;  ///< There is work for functions of deputies_.
     bool gives_way_ = false, owes_nudges_ = false;              ///< See gives_way() and nudge_again().
     bool announces_ = false, agrees_ = false;                   ///< There is something in announcements_ or agreements_.
     bool sleeps_ = false;                                       ///< The value that set_sleeping() gave.
@@ -386,11 +364,7 @@ class alignas(64) Engine final : public transport::Sink {
     node::Inbox* mail_ = nullptr;         ///< Short messages of other ranks of the node; null: they come over the transport.
     std::vector<Operation*> node_users_;  ///< Operations that watch node memory, the oldest first.
     std::size_t next_node_look_ = 0;
-    std::vector<EarlyCall> early_calls_;           ///< Calls whose first message came before their caller.
-    MatchTable<Deputy, Deputy::ByCall> deputies_;  ///< Deputies whose caller has not come.
-    Deputy* all_deputies_ = nullptr;
-    std::uint64_t deputies_active_ = 0, deputies_early_ = 0;  ///< See deputies_under_way() and begun_before_callers().
-    std::uint64_t attached_callers_ = 0;                      ///< Callers that wait for a deputy.
+    Deputies deputies_{*this};
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
     KeptSend::List kept_sends_;
     std::string undelivered_;  ///< The first message of a KeptSend that was lost, in a sentence; empty: there is none. loss() tells of it.

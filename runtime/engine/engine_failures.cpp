@@ -33,9 +33,9 @@ constexpr Nanoseconds kWaitsByLooking = 2 * kBetweenLooks;
 }  // namespace
 
 Engine::UnderWay Engine::under_way() const noexcept {
-    std::uint64_t callers = active_.size() + attached_callers_;
+    std::uint64_t callers = active_.size() + deputies_.attached_callers();
     communicators_.for_each([&](const CommunicatorState& each) { callers += each.announced != nullptr; });
-    return {callers - deputies_active_, begun_ - finished_ - callers - kept_sends_.size()};
+    return {callers - deputies_.under_way(), begun_ - finished_ - callers - kept_sends_.size()};
 }
 
 std::string Engine::examples_under_way() const {
@@ -79,11 +79,11 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
         communicator.announced = nullptr;
         communicator.broken_told = true;
         announced->set_error(error);
-        let_caller_go(*announced);
+        deputies_.let_caller_go(*announced);
     }
     // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.
     let_go_of_broken(communicator);
-    let_go_of_ended_deputies(communicator);
+    deputies_.let_go_of_ended(communicator);
     if (node_)
         node_->withdraw([&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });
     if (tell) announcements_.begin(communicator);

@@ -193,7 +193,7 @@ void Engine::deliver(const Incoming& message) {
         return;
     }
     Operation* const operation = find_active(key.communicator, key.sequence);
-    const Deputy* const deputy = communicator ? deputies_.find({key.communicator, key.sequence}) : nullptr;
+    const Deputy* const deputy = communicator ? deputies_.expected({key.communicator, key.sequence}) : nullptr;
     if (deputy) [[unlikely]] {
         const Call its_call = deputy->operation_.call_;
         if (deputy->has_ended() || !its_call.agrees_with(message.header.call)) {
@@ -211,7 +211,7 @@ void Engine::deliver(const Incoming& message) {
     EarlyMessage& early = keep(message);
     early_.insert(early);
     early_by_call_.insert(early);
-    if (communicator && !operation && begin_before_caller_if_possible(*communicator, early)) return;
+    if (communicator && !operation && deputies_.begins_with(*communicator, early)) return;
     if (message.offered && !land(early) && (message.header.base.flags & kTellDeferred)) {
         CollectiveHeader header = message.header;
         header.base.flags = 0;

@@ -35,7 +35,7 @@ bool Operation::earlier_have_ended(std::uint64_t period) const {
     // Calls that no caller here has come to, and that no deputy has begun, will be made later.
     for (std::uint64_t earlier = sequence; earlier > begun + period;) {
         earlier -= period;
-        if (!engine.deputies_.find({key_.communicator, earlier})) return false;
+        if (!engine.deputies_.expected({key_.communicator, earlier})) return false;
     }
     bool ended = true;
     engine.active_.for_each([&](const Operation& other) {

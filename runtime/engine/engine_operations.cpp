@@ -43,7 +43,7 @@ void Engine::touch(Operation& operation) {
 
 unsigned Engine::run_ready() {
     unsigned ran = 0;
-    if (has_early_calls_) begin_before_callers();
+    if (has_early_calls_) deputies_.begin_early_calls();
     while (Operation* operation = ready_head_) {
         ready_head_ = operation->next_ready_;
         if (!ready_head_) ready_tail_ = nullptr;
@@ -86,9 +86,9 @@ void Engine::begin_or_end(Waitable& waitable) noexcept {
 
 void Engine::start(Operation& operation) {
     if (options_.find_part_alone) {
-        if (deputies_.size() > 0 && meet_deputy(operation)) return;
+        if (deputies_.any_expected() && deputies_.meet(operation)) return;
         const bool is_long = operation.call_.bytes > options_.eager_bytes || operation.arguments_.blocks;
-        if (is_long && hand_over(operation)) return;
+        if (is_long && deputies_.hand_over(operation)) return;
     }
     CommunicatorState& communicator = operation.communicator_;
     communicator.remember(operation.sequence(), operation.call_);  // first, because there may be no memory for it
@@ -209,7 +209,7 @@ void Engine::finish(Operation& operation) {
     }
     if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
     operation.arrivals_.reset();
-    if (operation.expected_wait_ > 0 && !operation.failed()) learn_wait(operation);
+    if (operation.expected_wait_ > 0 && !operation.failed()) deputies_.learn_wait(operation);
     if (operation.turn_) end_turn(operation);
     if (operation.watches_node_) stop_watching_node(operation);
     active_.remove(operation);
@@ -229,7 +229,7 @@ void Engine::fail(Operation& operation, const Error& error) {
 }
 
 void Engine::abandon(Operation& operation, const Error& error) {
-    if (operation.done() || leave_to_deputy(operation, error)) return;
+    if (operation.done() || deputies_.leave(operation, error)) return;
     // This rank is out of step on the communicator for good, and the other ranks must not wait for it.
     const bool has_begun = operation.engine_ != nullptr;  // if so, it may be gone afterwards
     break_communicator(operation.communicator_, operation.sequence(), error, true);
@@ -238,6 +238,36 @@ void Engine::abandon(Operation& operation, const Error& error) {
     ++finished_;
     operation.set_error(error);
     operation.set_done();
+}
+
+bool Engine::has_active(const CommunicatorState& communicator) const {
+    bool found = false;
+    active_.for_each([&](const Operation& operation) { found = found || &operation.communicator_ == &communicator; });
+    return found;
+}
+
+void Engine::retire(std::unique_ptr<CommunicatorState> communicator) {
+    CommunicatorState& state = *communicator;
+    deputies_.give_up_all_of(state);
+    try {
+        retired_.push_back(std::move(communicator));
+    } catch (const std::bad_alloc&) {
+        static_cast<void>(communicator.release());  // It is never freed. The destructor of a communicator must not fail.
+    }
+    state.retired = true;
+    state.clock = nullptr;
+    remove_if_idle(state);
+}
+
+void Engine::remove_if_idle(CommunicatorState& communicator) {
+    if (has_active(communicator)) return;
+    remove(communicator);
+    std::erase_if(retired_, [&](const auto& retired) { return retired.get() == &communicator; });
+}
+
+void Engine::expect_no_call() {
+    finalizing_ = true;
+    deputies_.deny_uncalled();
 }
 
 }  // namespace rollcall::runtime

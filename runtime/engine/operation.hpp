@@ -272,6 +272,7 @@ class alignas(64) Operation final : public Waitable {
     };
 
   private:
+    friend class Deputies;
     friend class Deputy;
     friend class Engine;
     friend class ListedReceives;

@@ -11,7 +11,7 @@ namespace rollcall::runtime {
 namespace {
 
 // A connection that is being made takes a round trip, and the peer must attend to it.
-constexpr Nanoseconds kFlushWithin = 50 * kMillisecond;
+constexpr Nanoseconds kFlushNoticesWithin = 50 * kMillisecond;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ void Lane::end_without_memory() noexcept {
 }
 
 void Lane::flush_failure_notices() {
-    const Nanoseconds until = monotonic_now() + kFlushWithin;
+    const Nanoseconds until = monotonic_now() + kFlushNoticesWithin;
     for (bool over = false; !over; sched_yield())
         as_owner([&](Engine& engine) {
             for (;;) {

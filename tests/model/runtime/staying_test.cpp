@@ -1,4 +1,4 @@
-// Callers that could hand their data over, and stay where a copy would take longer (runtime/engine/engine_handing_over.cpp).
+// Callers that could hand their data over, and stay where a copy would take longer (runtime/engine/deputies_handing_over.cpp).
 #include <algorithm>
 #include <vector>
 

@@ -14,7 +14,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/engine/deputy.hpp"
+#include "runtime/engine/deputies.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/engine/publication.hpp"
 
@@ -35,7 +35,7 @@ constexpr float kOfThisCall = 0.5F, kForgotten = 1 / 16.0F, kLongest = 64;
 
 }  // namespace
 
-bool Engine::pays_to_leave(Operation& caller, const PartAlone& part) {
+bool Deputies::pays_to_leave(Operation& caller, const PartAlone& part) {
     const double bytes = static_cast<double>(part.contribution + part.data), wait = part.wait + bytes * part.wait_byte;
     if (wait <= 0) return true;  // it is not known
     float& factor = caller.communicator_.waits[index_of(caller.call_.kind)];
@@ -44,42 +44,42 @@ bool Engine::pays_to_leave(Operation& caller, const PartAlone& part) {
         return true;
     }
     caller.expected_wait_ = static_cast<float>(wait);
-    caller.waits_since_ = machine_.now();
+    caller.waits_since_ = engine_.machine_.now();
     return false;
 }
 
-void Engine::learn_wait(const Operation& caller) {
+void Deputies::learn_wait(const Operation& caller) {
     float& factor = caller.communicator_.waits[index_of(caller.call_.kind)];
-    const float measured = static_cast<float>(machine_.now() - caller.waits_since_) / caller.expected_wait_;
+    const float measured = static_cast<float>(engine_.machine_.now() - caller.waits_since_) / caller.expected_wait_;
     factor += kOfThisCall * (std::clamp(measured, 1.0F, kLongest) - factor);
 }
 
 // Whether no earlier call has the entries of this one: none waits for them, and all readers have come.
-bool Engine::publishes_at_once(const Operation& caller) const {
-    if (!node_) return true;
+bool Deputies::publishes_at_once(const Operation& caller) const {
+    if (!engine_.node_) return true;
     const Group& group = *caller.communicator_.group;
     const std::uint64_t sequence = caller.sequence();
     for (const std::uint64_t period : {period_of(group, kEverybody), period_of(group, 0)}) {
         if (sequence < period) continue;
-        if (find_active(group.id, sequence - period) || deputies_.find({group.id, sequence - period})) return false;
+        if (engine_.find_active(group.id, sequence - period) || expected_.find({group.id, sequence - period})) return false;
     }
-    node::Entry* const places = node_->own().entries_of(group.slot_of(caller.rank(), 0));
-    const auto is_unread = [&](int reader) { return node_->is_unread(entry_at(places, group, reader, sequence)); };
+    node::Entry* const places = engine_.node_->own().entries_of(group.slot_of(caller.rank(), 0));
+    const auto is_unread = [&](int reader) { return engine_.node_->is_unread(entry_at(places, group, reader, sequence)); };
     if (is_unread(kEverybody)) return false;
     for (int reader = 0; reader < group.size; ++reader)
-        if (node_->has(group.world_rank(reader)) && is_unread(reader)) return false;
+        if (engine_.node_->has(group.world_rank(reader)) && is_unread(reader)) return false;
     return true;
 }
 
-bool Engine::hand_over(Operation& caller) {
+bool Deputies::hand_over(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
     const Block* const blocks = caller.arguments_.blocks;
     const std::uint64_t longest = blocks ? caller.arguments_.data.size : caller.call_.bytes;
-    if (!options_.driven_in_background || longest <= options_.eager_bytes || caller.stays_ || caller.awaits_caller_ || caller.size() == 1 ||
-        finalizing_)
+    if (!engine_.options_.driven_in_background || longest <= engine_.options_.eager_bytes || caller.stays_ || caller.awaits_caller_ ||
+        caller.size() == 1 || engine_.finalizing_)
         return false;
     if (communicator.is_broken_at(caller.sequence())) return false;
-    PartAlone part = options_.find_part_alone(caller.call_, caller.rank(), *communicator.group);
+    PartAlone part = engine_.options_.find_part_alone(caller.call_, caller.rank(), *communicator.group);
     if (!part.ends_after || (part.only_publishes && publishes_at_once(caller))) return false;
     if (blocks) {
         if (!fill_data(caller.arguments_, caller.size())) return false;
@@ -87,17 +87,18 @@ bool Engine::hand_over(Operation& caller) {
         part.result = blocks[caller.rank()].size;
         part.own_block = blocks[caller.rank()].offset;
     }
-    if (!may_keep(part.contribution + part.data + part.kept + part.passed_on)) return false;
+    if (!engine_.may_keep(part.contribution + part.data + part.kept + part.passed_on)) return false;
     // Calls that do not match must be reported as they are without a deputy.
-    if (early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); })) return false;
+    if (engine_.early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); }))
+        return false;
     if (!pays_to_leave(caller, part)) return false;
     const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;
     communicator.remember(caller.sequence(), caller.call_);  // attach() then needs no memory
-    Deputy* const deputy = make_deputy(communicator, caller.sequence(), caller.call_, part, blocks, phantom, -1);
+    Deputy* const deputy = make(communicator, caller.sequence(), caller.call_, part, blocks, phantom, -1);
     if (!deputy) return false;
     try {
-        active_.make_room();        // begin_alone() then needs no memory
-        deputies_.insert(*deputy);  // while the deputy copies, messages for it count as early
+        engine_.active_.make_room();  // begin() then needs no memory
+        expected_.insert(*deputy);    // while the deputy copies, messages for it count as early
     } catch (...) {
         delete deputy;
         throw;
@@ -108,9 +109,9 @@ bool Engine::hand_over(Operation& caller) {
     return true;
 }
 
-void Engine::let_caller_go(Operation& caller) {
+void Deputies::let_caller_go(Operation& caller) {
     if (std::exchange(caller.deputy_, nullptr)) --attached_callers_;
-    ++finished_;
+    ++engine_.finished_;
     const auto on_done = caller.on_done;
     void* const context = caller.on_done_context;
     caller.set_done();  // the caller may be gone now
@@ -118,7 +119,7 @@ void Engine::let_caller_go(Operation& caller) {
 }
 
 // The caller gives up. Its deputy goes on, because other ranks depend on its part.
-bool Engine::leave_to_deputy(Operation& caller, const Error& error) {
+bool Deputies::leave(Operation& caller, const Error& error) {
     Deputy* const deputy = caller.deputy_;
     if (!deputy) return false;
     if (deputy->copying_ == Deputy::Copying::in || deputy->copying_ == Deputy::Copying::out) return true;  // it ends with the copy

@@ -11,7 +11,7 @@
 
 #include "foundation/job_in_log.hpp"
 #include "foundation/log.hpp"
-#include "runtime/engine/deputy.hpp"
+#include "runtime/engine/deputies.hpp"
 #include "runtime/engine/engine.hpp"
 
 namespace rollcall::runtime {
@@ -26,23 +26,23 @@ constexpr std::uint64_t kCopiedAtOnce = 64 << 10;
 
 // --- before the caller -------------------------------------------------------------------------------------------------------
 
-Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
-                            const Block* blocks, bool phantom, int source) {
+Deputy* Deputies::make(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, const PartAlone& part,
+                       const Block* blocks, bool phantom, int source) {
     const std::uint64_t collected = source < 0 ? part.kept : part.collected;
     const std::uint64_t data = collected ? collected : part.passed_on ? part.passed_on : part.data;
     const std::array sizes = {part.contribution, data, part.own_block ? 0 : part.result};
     if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > 0; })) {
-        if (waiting_head_) land_waiting();
-        if (waiting_head_) return nullptr;  // no part that needs room overtakes a message that waits for it (land())
+        if (engine_.waiting_head_) engine_.land_waiting();
+        if (engine_.waiting_head_) return nullptr;  // no part that needs room overtakes a message that waits for it (Engine::land())
     }
     std::array<Bytes, sizes.size()> taken{};
     const auto give_back = [&] {
         for (const Bytes& bytes : taken)
-            if (bytes.size) landing_.give_back(bytes);
+            if (bytes.size) engine_.landing_.give_back(bytes);
     };
     for (std::size_t number = 0; number < taken.size(); ++number) {
         if (sizes[number] == 0) continue;
-        if (const auto bytes = landing_.could_hold(sizes[number]) ? landing_.take(sizes[number], phantom) : std::nullopt) {
+        if (const auto bytes = engine_.landing_.could_hold(sizes[number]) ? engine_.landing_.take(sizes[number], phantom) : std::nullopt) {
             taken[number] = *bytes;
             continue;
         }
@@ -57,7 +57,7 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     memory.segment_bytes = call.segment_bytes;
     memory.combiner = part.combiner;
     try {
-        auto* const deputy = new Deputy(*this, communicator, sequence, call, part, memory, source);
+        auto* const deputy = new Deputy(engine_, communicator, sequence, call, part, memory, source);
         deputy->collects_ = collected > 0;
         deputy->passes_on_ = part.passed_on > 0;
         return deputy;
@@ -67,79 +67,78 @@ Deputy* Engine::make_deputy(CommunicatorState& communicator, std::uint64_t seque
     }
 }
 
-bool Engine::begin_before_caller_if_possible(const CommunicatorState& communicator, const EarlyMessage& early) {
-    if (!options_.find_part_alone || finalizing_ || communicator.retired || early.call.bytes == 0) return false;
-    const PartAlone part = options_.find_part_alone(early.call, communicator.rank, *communicator.group);
+bool Deputies::begins_with(const CommunicatorState& communicator, const EarlyMessage& early) {
+    if (!engine_.options_.find_part_alone || engine_.finalizing_ || communicator.retired || early.call.bytes == 0) return false;
+    const PartAlone part = engine_.options_.find_part_alone(early.call, communicator.rank, *communicator.group);
     // Short blocks are not collected in advance: collecting them takes hardly any time once the caller has come.
     if (!part.begins_before || (part.collected > 0 && early.stage != EarlyMessage::Stage::offered)) return false;
     early_calls_.push_back({{early.key.communicator, early.key.sequence}, early.call, early.offer.phantom, early.caller});
-    has_early_calls_ = true;
+    engine_.has_early_calls_ = true;
     return true;
 }
 
-// This is not done where the message comes in, because the transport is busy at that point.
-void Engine::begin_before_callers() {
-    has_early_calls_ = false;
+void Deputies::begin_early_calls() {
+    engine_.has_early_calls_ = false;
     for (const EarlyCall& early : std::exchange(early_calls_, {})) {
-        CommunicatorState* const communicator = communicators_.find(early.key.communicator);
+        CommunicatorState* const communicator = engine_.communicators_.find(early.key.communicator);
         const bool wanted = communicator && !communicator->is_broken_at(early.key.sequence) && early.key.sequence > communicator->begun &&
-                            !find_active(early.key.communicator, early.key.sequence) && !deputies_.find(early.key);
-        Deputy* const deputy = wanted ? make_deputy(*communicator, early.key.sequence, early.call,
-                                                    options_.find_part_alone(early.call, communicator->rank, *communicator->group), nullptr,
-                                                    early.phantom, early.caller)
+                            !engine_.find_active(early.key.communicator, early.key.sequence) && !expected_.find(early.key);
+        Deputy* const deputy = wanted ? make(*communicator, early.key.sequence, early.call,
+                                             engine_.options_.find_part_alone(early.call, communicator->rank, *communicator->group),
+                                             nullptr, early.phantom, early.caller)
                                       : nullptr;
         if (deputy) {
-            ++deputies_early_;
+            ++begun_early_;
             deputy->expected_ = true;
             deputy->operation_.await_caller();
-            deputies_.insert(*deputy);
-            begin_alone(*deputy);
+            expected_.insert(*deputy);
+            begin(*deputy);
         }
         // Messages that no receive waits for are treated as any other early message.
         std::vector<EarlyMessage*> waiting;
-        early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
+        engine_.early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
             if (message.stage == EarlyMessage::Stage::offered && !message.waits_for_landing) waiting.push_back(&message);
         });
-        for (EarlyMessage* message : waiting) land(*message);
+        for (EarlyMessage* message : waiting) engine_.land(*message);
     }
 }
 
-void Engine::begin_alone(Deputy& deputy) {
+void Deputies::begin(Deputy& deputy) {
     Operation& operation = deputy.operation_;
     CommunicatorState& communicator = operation.communicator_;
-    active_.insert(operation);
-    operation.engine_ = this;
-    ++begun_;
-    ++deputies_active_;
-    watch_over_operations();
-    if (communicator.is_broken_at(operation.sequence())) fail(operation, *communicator.broken);
-    call_algorithm(operation);
-    touch(operation);
-    run_ready();
+    engine_.active_.insert(operation);
+    operation.engine_ = &engine_;
+    ++engine_.begun_;
+    ++active_;
+    engine_.watch_over_operations();
+    if (communicator.is_broken_at(operation.sequence())) engine_.fail(operation, *communicator.broken);
+    engine_.call_algorithm(operation);
+    engine_.touch(operation);
+    engine_.run_ready();
 }
 
 // --- the caller --------------------------------------------------------------------------------------------------------------
 
-void Engine::attach(Operation& caller, Deputy& deputy) {
+void Deputies::attach(Operation& caller, Deputy& deputy) {
     CommunicatorState& communicator = caller.communicator_;
     communicator.begun = std::max(communicator.begun, caller.sequence());
     communicator.remember(caller.sequence(), caller.call_);
-    caller.engine_ = this;
+    caller.engine_ = &engine_;
     caller.deputy_ = &deputy;
     deputy.caller_ = &caller;
     ++attached_callers_;
 }
 
-bool Engine::meet_deputy(Operation& caller) {
+bool Deputies::meet(Operation& caller) {
     CommunicatorState& communicator = caller.communicator_;
-    if (!deputies_.find(caller.key_)) return false;
+    if (!expected_.find(caller.key_)) return false;
     communicator.remember(caller.sequence(), caller.call_);  // attach() then needs no memory
-    Deputy* const deputy = deputies_.take(caller.key_);
+    Deputy* const deputy = expected_.take(caller.key_);
     const bool agrees = deputy->operation_.call_.agrees_with(caller.call_);
     if (!agrees && !communicator.is_broken_at(caller.sequence())) {
         // With the sizes that the caller counts, the error can name the block that the two ranks count differently.
         const Block* const before = std::exchange(deputy->operation_.arguments_.blocks, caller.arguments_.blocks);
-        mismatch(communicator, caller.sequence(), caller.call_, Call(deputy->operation_.call_), deputy->source_);
+        engine_.mismatch(communicator, caller.sequence(), caller.call_, Call(deputy->operation_.call_), deputy->source_);
         deputy->operation_.arguments_.blocks = before;
     }
     if (communicator.is_broken_at(caller.sequence())) {
@@ -148,7 +147,7 @@ bool Engine::meet_deputy(Operation& caller) {
     }
     attach(caller, *deputy);
     if (deputy->has_ended()) {
-        deputy_ended(*deputy);
+        on_end(*deputy);
         return true;
     }
     if (deputy->forwards_) deputy->take_callers_buffers();
@@ -156,7 +155,7 @@ bool Engine::meet_deputy(Operation& caller) {
     if (caller.has_arrived())
         deputy->meet_caller();
     else
-        run_ready();
+        engine_.run_ready();
     return true;
 }
 
@@ -174,7 +173,7 @@ void tell_of_undelivered(CommunicatorState& communicator, const Error& error, co
 
 // --- its end -----------------------------------------------------------------------------------------------------------------
 
-void Engine::deputy_ended(Deputy& deputy) {
+void Deputies::on_end(Deputy& deputy) {
     if (deputy.copying_ != Deputy::Copying::nothing) return;  // the end of the copy will see it
     Operation& operation = deputy.operation_;
     if (Operation* const caller = deputy.caller_) {
@@ -192,89 +191,59 @@ void Engine::deputy_ended(Deputy& deputy) {
     const Error* const error = operation.error();
     if (deputy.expected_) {
         if (!error) return;        // it stays until its caller comes
-        deputies_.remove(deputy);  // its caller fails without it
+        expected_.remove(deputy);  // its caller fails without it
     }
-    if (error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error, job_in_log(options_.job));
+    if (error && deputy.source_ < 0) tell_of_undelivered(operation.communicator_, *error, job_in_log(engine_.options_.job));
     let_go(deputy);
 }
 
-unsigned Engine::copy_for_callers() {
-    for (Deputy* deputy = all_deputies_; deputy; deputy = deputy->next_)
+unsigned Deputies::copy_for_callers() {
+    for (Deputy* deputy = first_; deputy; deputy = deputy->next_)
         if (deputy->copy_ahead(kCopiedAtOnce)) return 1;
-    callers_lack_data_ = false;
+    engine_.callers_lack_data_ = false;
     return 0;
 }
 
-void Engine::give_up(Deputy& deputy) {
+void Deputies::give_up(Deputy& deputy) {
     deputy.expected_ = false;
     if (deputy.has_ended()) return let_go(deputy);
-    fail(deputy.operation_, Error(ErrorCode::state, fmt::format("{}: nobody called it here", deputy.operation_.describe())));
-    run_ready();
+    engine_.fail(deputy.operation_, Error(ErrorCode::state, fmt::format("{}: nobody called it here", deputy.operation_.describe())));
+    engine_.run_ready();
 }
 
-void Engine::let_go(Deputy& deputy) {
+void Deputies::let_go(Deputy& deputy) {
     CommunicatorState& communicator = deputy.operation_.communicator_;
     delete &deputy;
-    if (communicator.retired) remove_if_idle(communicator);
-    if (waiting_head_) land_waiting();  // there is room now
+    if (communicator.retired) engine_.remove_if_idle(communicator);
+    if (engine_.waiting_head_) engine_.land_waiting();  // there is room now
 }
 
-bool Engine::has_active(const CommunicatorState& communicator) const {
-    bool found = false;
-    active_.for_each([&](const Operation& operation) { found = found || &operation.communicator_ == &communicator; });
-    return found;
-}
-
-void Engine::give_up_deputies(const CommunicatorState& communicator) {
+void Deputies::give_up_all_of(const CommunicatorState& communicator) {
     for (;;) {
         Deputy* uncalled = nullptr;  // One at a time: the end of one may be the end of others.
-        deputies_.for_each([&](Deputy& deputy) {
+        expected_.for_each([&](Deputy& deputy) {
             if (&deputy.operation_.communicator_ == &communicator) uncalled = &deputy;
         });
         if (!uncalled) return;
-        deputies_.remove(*uncalled);
+        expected_.remove(*uncalled);
         give_up(*uncalled);
     }
 }
 
-void Engine::let_go_of_ended_deputies(const CommunicatorState& communicator) {
-    if (deputies_.size() == 0) return;
+void Deputies::let_go_of_ended(const CommunicatorState& communicator) {
+    if (expected_.size() == 0) return;
     std::vector<Deputy*> ended;
-    deputies_.for_each([&](Deputy& deputy) {
+    expected_.for_each([&](Deputy& deputy) {
         const Operation& operation = deputy.operation_;
         if (&operation.communicator_ != &communicator || !communicator.is_broken_at(operation.sequence())) return;
         if (deputy.has_ended()) ended.push_back(&deputy);
     });
-    for (Deputy* deputy : ended) deputies_.remove(*deputy);
+    for (Deputy* deputy : ended) expected_.remove(*deputy);
     for (Deputy* deputy : ended) let_go(*deputy);
 }
 
-void Engine::retire(std::unique_ptr<CommunicatorState> communicator) {
-    CommunicatorState& state = *communicator;
-    give_up_deputies(state);
-    try {
-        retired_.push_back(std::move(communicator));
-    } catch (const std::bad_alloc&) {
-        static_cast<void>(communicator.release());  // It is never freed. The destructor of a communicator must not fail.
-    }
-    state.retired = true;
-    state.clock = nullptr;
-    remove_if_idle(state);
-}
-
-void Engine::remove_if_idle(CommunicatorState& communicator) {
-    if (has_active(communicator)) return;
-    remove(communicator);
-    std::erase_if(retired_, [&](const auto& retired) { return retired.get() == &communicator; });
-}
-
-void Engine::expect_no_call() {
-    finalizing_ = true;
-    deny_uncalled();
-}
-
 // Other ranks made calls that this rank will never make.
-void Engine::deny_uncalled() {
+void Deputies::deny_uncalled() {
     struct Uncalled {
         CommunicatorState& communicator;
         std::uint64_t sequence;
@@ -282,14 +251,18 @@ void Engine::deny_uncalled() {
         int source;
     };
     std::vector<Uncalled> uncalled;  // The deputies themselves may go with the first mismatch.
-    deputies_.for_each([&](Deputy& deputy) {
+    expected_.for_each([&](Deputy& deputy) {
         Operation& operation = deputy.operation_;
         uncalled.push_back({operation.communicator_, operation.sequence(), operation.call_, deputy.source_});
     });
     Call mine;
     mine.kind = OperationKind::finalize;
-    for (const Uncalled& its : uncalled) mismatch(its.communicator, its.sequence, mine, its.call, its.source);
-    run_ready();
+    for (const Uncalled& its : uncalled) engine_.mismatch(its.communicator, its.sequence, mine, its.call, its.source);
+    engine_.run_ready();
+}
+
+void Deputies::free_all() noexcept {
+    while (first_) delete first_;
 }
 
 }  // namespace rollcall::runtime

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -106,7 +107,9 @@ class Launched {
         mark_ = fmt::format("ROLLCALL_TEST_MARK={}-{}", ::getpid(), ++number);
         int out[2];
         int error[2];
-        if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0) throw std::runtime_error("no pipes");
+        int started[2];
+        if (::pipe2(out, O_CLOEXEC) != 0 || ::pipe2(error, O_CLOEXEC) != 0 || ::pipe2(started, O_CLOEXEC) != 0)
+            throw std::runtime_error("no pipes");
         Words words{kCommand, "run"};
         words.insert(words.end(), arguments.begin(), arguments.end());
         std::vector<char*> argv;
@@ -138,6 +141,12 @@ class Launched {
         ::close(error[1]);
         out_ = out[0];
         error_ = error[0];
+        // Until the child is the command, it does not have the mark, and left() would miss it.
+        ::close(started[1]);
+        char nothing = 0;
+        while (::read(started[0], &nothing, 1) < 0 && errno == EINTR) {
+        }
+        ::close(started[0]);
     }
     ~Launched() {
         if (process_ > 0) {

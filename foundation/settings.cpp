@@ -115,21 +115,19 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_OFI_READS", Word{&Settings::ofi_reads, kAutoAlwaysNo},
             "over libfabric long messages are read out of their sender's memory; auto = where the network needs no help of the sender"},
     Setting{"ROLLCALL_NET", Text{&Settings::net, check_net, kNetSettingAllowed}, "network interfaces to use; empty = automatic"},
-    Setting{"ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
-            "most memory for data that arrives before this process receives it; each message counts as 256 bytes at least; 0 = a "
-            "sender waits until its receiver asks for the data"},
+    Setting{
+        "ROLLCALL_LANDING_BYTES", Size{&Settings::landing_bytes, 0, kNoLimit},
+        "most memory for data that arrives before it is received; a message counts as 256 bytes or more; 0 = a sender waits to be asked"},
     Setting{"ROLLCALL_LANDING_LONGEST", Size{&Settings::landing_longest, 0, kNoLimit},
-            "longest message that may arrive before it is received; a longer one waits at its sender, as an MPI message above the "
-            "eager limit does; 0 = no limit"},
+            "longest message that may arrive before it is received; a longer one waits at its sender until it is asked for; 0 = no limit"},
     // The upper limit: an eager message is copied on both sides, and the transport holds it in full.
     Setting{"ROLLCALL_EAGER_BYTES", SizeOrAuto{&Settings::eager_bytes, 1ull << 20},
             "longest message sent along with its header; auto = 64Ki to hosts that are reached over TCP, 8Ki to all others"},
     // The lower limit: a pipeline of pieces below a cache line would send only headers.
     Setting{"ROLLCALL_SEGMENT_BYTES", Size{&Settings::segment_bytes, 64, kNoLimit}, "piece of a pipelined transfer"},
-    Setting{
-        "ROLLCALL_DECOUPLE", Word{&Settings::decouple, kAutoOrNo},
-        "auto = a rank's part in a collective call begins before its caller comes, and goes on after the caller has left; a send may end "
-        "when its message has been copied"},
+    Setting{"ROLLCALL_DECOUPLE", Word{&Settings::decouple, kAutoOrNo},
+            "auto = a rank's part in a collective call begins before its caller comes, and goes on after the caller has left; a send "
+            "may end when its message has been copied"},
     Setting{"ROLLCALL_NODE_MEMORY", Word{&Settings::node_memory, kAutoOrNo},
             "collectives within a node go through memory that its ranks share; auto = where that is possible, no = by messages"},
     Setting{"ROLLCALL_NODE_RANKS", Count{&Settings::node_ranks, 1ull << 20, "all"},
@@ -138,9 +136,8 @@ constexpr std::array kFixedSettings = {
             "whether a receiver copies long messages, and long blocks for one reader, straight out of the memory of their sender on"
             " the same node; always = all of them; no = none; auto = all of them if more ranks than cores share the node, otherwise"
             " only blocks above 1 MiB (in a scatter among three or more ranks: above 64 KiB)"},
-    Setting{
-        "ROLLCALL_COSTS", Text{&Settings::costs, accept_any, "a path, or no"},
-        "what communication costs here, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},
+    Setting{"ROLLCALL_COSTS", Text{&Settings::costs, accept_any, "a path, or no"},
+            "what communication costs, as `rollcall tune` measured it; empty = ~/.config/rollcall/costs if it is there, no = built-in"},
     // The upper limit: more slots than this for each process can only be a mistake.
     Setting{"ROLLCALL_BOARD_SLOTS", Count{&Settings::board_slots, 1ull << 30, "automatic"},
             "places where ranks announce arrivals, for all communicators together; 0 = automatic"},
@@ -164,11 +161,10 @@ constexpr std::array kFixedSettings = {
     Setting{"ROLLCALL_LAUNCH_TIMEOUT", Duration{&Settings::launch_timeout, 0},
             "how long a rank waits at the start until all others have come, if `rollcall run` did not start it; 0 = without end"},
     Setting{"ROLLCALL_HEARTBEAT", Duration{&Settings::heartbeat, 0},
-            "time between heartbeats between hosts, if `rollcall run` did not start the job, and between the hosts of connected "
-            "jobs; 0 = none"},
+            "time between heartbeats of hosts, if `rollcall run` did not start the job, and of those of connected jobs; 0 = none"},
     Setting{"ROLLCALL_SILENCE", Duration{&Settings::silence, 0},
-            "time without a sign of life after which a host is lost: without a heartbeat (under `rollcall run`, its option "
-            "`--silence` counts instead), or without an answer to probes over the data's network; 0 = never"},
+            "a host is lost after this time without a heartbeat (under `rollcall run`, see `--silence`), or without an answer to probes "
+            "over the data's network; 0 = never"},
     Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"},
             "TCP port where rank 0 waits for the others; 0 = as the starter says"},
     Setting{"ROLLCALL_KEY_FILE", Text{&Settings::key_file, accept_any, "a path"},

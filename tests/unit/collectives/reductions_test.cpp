@@ -313,8 +313,9 @@ TEST(Reductions, FunctionsOfTheProgram) {
     scaled(&a, &a, &b, sizeof a);
     EXPECT_EQ(a, 30);
     // A plain function decays to a pointer.
-    for (const Combiner& plain : {combiner_of(reduction_of<int>(add_one_more)), combiner_of(reduction_of<int>(&add_one_more)),
-                                  combiner_of(reduction_of<int>(by_rank(add_one_more)))}) {
+    const Combiner plain_functions[] = {combiner_of(reduction_of<int>(add_one_more)), combiner_of(reduction_of<int>(&add_one_more)),
+                                        combiner_of(reduction_of<int>(by_rank(add_one_more)))};
+    for (const Combiner& plain : plain_functions) {
         plain(&a, &b, &b, sizeof a);
         EXPECT_EQ(a, 5);
     }

@@ -70,15 +70,27 @@ class UcxHearing : public testing::Test {
     // The message stays in the queue of the receiver, as it does behind a place that a dead process has reserved.
     void send() {
         const ucp_ep_h endpoint = connect(sender_, receiver_);
+        // UCX 1.23 sends the first message of an endpoint only when both workers have been driven.
+        ASSERT_EQ(end_of(send(endpoint)), UCS_OK);
+        ASSERT_EQ(arrived_, 1);
+        arrived_ = 0;
+        ASSERT_EQ(send(endpoint), nullptr);
+    }
+    static ucs_status_ptr_t send(ucp_ep_h endpoint) {
         ucp_request_param_t plain{};
-        // UCX 1.23 may send nothing in the call itself if the endpoint is new.
-        const ucs_status_ptr_t request = ucp_am_send_nbx(endpoint, transport::ucx::kMessageId, nullptr, 0, &kDead, sizeof kDead, &plain);
-        ASSERT_FALSE(UCS_PTR_IS_ERR(request));
-        if (!request) return;
+        return ucp_am_send_nbx(endpoint, transport::ucx::kMessageId, nullptr, 0, &kDead, sizeof kDead, &plain);
+    }
+    // Drives both workers until the message has arrived and the request has ended. Returns how it has ended.
+    ucs_status_t end_of(ucs_status_ptr_t request) {
         const Nanoseconds until = monotonic_now() + kPatience;
-        while (ucp_request_check_status(request) == UCS_INPROGRESS && monotonic_now() < until) ucp_worker_progress(sender_);
-        EXPECT_EQ(ucp_request_check_status(request), UCS_OK);
-        ucp_request_free(request);
+        const auto status = [&] { return UCS_PTR_IS_PTR(request) ? ucp_request_check_status(request) : UCS_PTR_STATUS(request); };
+        while ((arrived_ == 0 || status() == UCS_INPROGRESS) && monotonic_now() < until) {
+            ucp_worker_progress(sender_);
+            ucp_worker_progress(receiver_);
+        }
+        const ucs_status_t ended = status();
+        if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+        return ended;
     }
     template <class Condition>
     void look_until(Condition condition) {
@@ -111,7 +123,10 @@ TEST_F(UcxHearing, IsTrustedIfAMessageToItselfArrives) {
     ASSERT_TRUE(hearing_.is_probing());
     while (ucp_worker_progress(receiver_) != 0) continue;
     EXPECT_EQ(arrived_, 1);
-    look_until([&] { return !hearing_.in_doubt(); });
+    look_until([&] {
+        ucp_worker_progress(receiver_);  // as a lane does between two looks
+        return !hearing_.in_doubt();
+    });
     EXPECT_FALSE(hearing_.in_doubt());
     EXPECT_FALSE(hearing_.is_probing());
     EXPECT_EQ(killer_, -1);

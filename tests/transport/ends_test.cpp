@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <ucp/api/ucp.h>
 #include <unistd.h>
 
 #include "tests/common.hpp"
@@ -181,6 +182,10 @@ TEST_P(Ends, SettleWhenOffersThatWereGivenUpAreDeclined) {
 // The peer goes on: for example, its host did not answer in time.
 TEST_P(Ends, ThatGiveUpAPeerHaveTheirBuffersBack) {
     if (GetParam().is_simulated()) GTEST_SKIP() << "its peers are never gone";
+    unsigned major = 0, minor = 0, release = 0;
+    ucp_get_version(&major, &minor, &release);
+    // Rollcall lets UCX read the program's buffers only over RDMA.
+    if (GetParam().direct && major == 1 && minor == 16) GTEST_SKIP() << "UCX 1.16 may crash in the progress of tcp";
     World world(GetParam(), 2);
     ASSERT_TRUE(world.meet(0, 1));
     constexpr std::size_t kSize = 4 << 20;  // Small enough for all RMA reads of it to begin at once.

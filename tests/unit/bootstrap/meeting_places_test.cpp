@@ -58,7 +58,7 @@ TEST(Rendezvous, WaitsUntilAnEarlierJobOfTheSameKeyHasLetGoOfTheHost) {
 }
 
 TEST(Rendezvous, OfAHostWhoseNameAnotherUserHasTakenIsAtTheNext) {
-    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
     Crew crew(4);
     crew.options.key = Key::random();
     crew.options.invitation_may_be_stale = true;  // as under torchrun, whose jobs have the same key again and again
@@ -259,7 +259,7 @@ TEST(MeetingPlaces, LetInWhoWasAcceptedEarly) {
 }
 
 TEST(AuthenticatingAcceptors, GiveUpNoHandshakeForAConnectionOfAnotherUser) {
-    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
     const std::string name = fmt::format("rollcall-test-{}-handshakes", ::getpid());
     MeetingPlace place(name, {});
     Descriptor listener = place.listen();
@@ -307,7 +307,7 @@ TEST(Rendezvous, DoesTheCallersOtherWorkWhileNobodyAnswers) {
 }
 
 TEST(MeetingPlaces, AllHeldByAnotherUserAreAnErrorThatNamesHim) {
-    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
     const std::string name = fmt::format("rollcall-test-{}-taken", ::getpid());
     std::vector<Descriptor> held;
     MeetingPlace place(name, {});

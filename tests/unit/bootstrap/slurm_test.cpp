@@ -180,7 +180,7 @@ TEST(Handout, ManyWhoSayNothingDoNotKeepItFromItsOwn) {
 }
 
 TEST(Handout, DropsNobodyForAnotherUser) {
-    if (::geteuid() != 0) GTEST_SKIP() << "being another user, too, needs root";
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
     const Key key = Key::random();
     KeyCredentials credentials(key);
     sockaddr_un address{};

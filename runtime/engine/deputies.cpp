@@ -13,6 +13,7 @@
 #include "foundation/log.hpp"
 #include "runtime/engine/deputies.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/engine/mismatches.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -138,7 +139,7 @@ bool Deputies::meet(Operation& caller) {
     if (!agrees && !communicator.is_broken_at(caller.sequence())) {
         // With the sizes that the caller counts, the error can name the block that the two ranks count differently.
         const Block* const before = std::exchange(deputy->operation_.arguments_.blocks, caller.arguments_.blocks);
-        engine_.mismatch(communicator, caller.sequence(), caller.call_, Call(deputy->operation_.call_), deputy->source_);
+        fail_mismatch(engine_, communicator, caller.sequence(), caller.call_, Call(deputy->operation_.call_), deputy->source_);
         deputy->operation_.arguments_.blocks = before;
     }
     if (communicator.is_broken_at(caller.sequence())) {
@@ -257,7 +258,7 @@ void Deputies::deny_uncalled() {
     });
     Call mine;
     mine.kind = OperationKind::finalize;
-    for (const Uncalled& its : uncalled) engine_.mismatch(its.communicator, its.sequence, mine, its.call, its.source);
+    for (const Uncalled& its : uncalled) fail_mismatch(engine_, its.communicator, its.sequence, mine, its.call, its.source);
     engine_.run_ready();
 }
 

@@ -138,6 +138,9 @@ class alignas(64) Engine final : public transport::Sink {
     Landing& landing() noexcept { return landing_; }
     Agreements& agreements() noexcept { return agreements_; }
     int rank() const noexcept { return options_.rank; }
+    const Options& options() const noexcept { return options_; }
+    /// The operation under way of this call, or null.
+    Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     /// Whether messages about failures are still on their way out of this process.
     bool has_failure_notices_under_way() const noexcept { return notices_under_way_ > 0 || (announces_ && announcements_.any_round()); }
     std::uint64_t finished() const noexcept { return finished_; }          ///< Grows by one whenever a Waitable is done.
@@ -264,22 +267,11 @@ class alignas(64) Engine final : public transport::Sink {
     void give_credit(int peer, std::uint32_t charge);
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
-    /// Fails the communicator because two calls differ. `mine` is the call of this rank or, where it is given, of world rank `whose`.
-    void mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose = -1);
-    /// The same for sizes of one block. In calls without a root, `with` is the rank that sends `elsewhere` bytes where this rank counts
-    /// `at_root`. In calls with a root, `with` is that root, or on the root the rank whose block it is.
-    void mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere);
-    /// The same for the ranks from `first` to `last` together: the blocks of several of them differ from what the root counts.
-    void mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere);
-    /// The same where rank `from` sends `sent` bytes to rank `to`, which counts `counted` from it.
-    void mismatch_of_exchange(Operation& operation, int from, int to, std::uint64_t counted, std::uint64_t sent);
-    void mismatch_of_groups(Operation& operation, int with);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags = 0);
     void answer(const CollectiveHeader& probe, CommunicatorState& communicator);
     void answer_for_gone(const CollectiveHeader& probe);
     void tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled);
     void on_entered(const CollectiveHeader& header);
-    bool check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source);
     void probe(Operation& operation);
     // node memory
     /// The operation waits and has used node memory: look_at_node() looks at it from now on.
@@ -295,7 +287,6 @@ class alignas(64) Engine final : public transport::Sink {
     bool wake_in_node(int peer) noexcept;  ///< Returns whether it sleeps.
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
-    void mismatch(Operation& operation, const Call& other, int source);
     static void add_awaited_in_node(const Operation& operation, std::vector<int>& peers);
     void ask_for_readers(const Operation& operation);
     unsigned look_at_board(bool at_all_slots);
@@ -317,7 +308,6 @@ class alignas(64) Engine final : public transport::Sink {
         awaits_peers_ = true;
         want_tick(next_look_);
     }
-    Operation* find_active(std::uint64_t communicator, std::uint64_t sequence) const { return active_.find({communicator, sequence}); }
     Error dead(int rank) const, unreadable(int peer) const;
     static constexpr Nanoseconds kLooksPerProbe = 4;
     static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32, kHotBytes = 3 * 64;  ///< Looks: in a call of look_at_node().

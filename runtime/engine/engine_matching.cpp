@@ -10,6 +10,7 @@
 #include "foundation/copy.hpp"
 #include "foundation/log.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/engine/mismatches.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -106,7 +107,7 @@ void Engine::receive_message(Incoming& message, std::span<const std::byte> heade
         // All ranks have come to the end: the message was given up and comes late, or it belongs to a call that no caller here made.
         CommunicatorState* communicator =
             !foreign && base.kind == MessageKind::collective ? communicators_.find(base.communicator) : nullptr;
-        if (communicator) check_call(*communicator, message.header.sequence, message.header.call, base.source);
+        if (communicator) check_call(*this, *communicator, message.header.sequence, message.header.call, base.source);
         return;
     }
     if (base.credit) {
@@ -198,13 +199,14 @@ void Engine::deliver(const Incoming& message) {
         const Call its_call = deputy->operation_.call_;
         if (deputy->has_ended() || !its_call.agrees_with(message.header.call)) {
             if (!its_call.agrees_with(message.header.call))  // The deputy may go with the mismatch.
-                mismatch(*communicator, key.sequence, its_call, message.header.call, caller_of(message.header), deputy->source_);
+                fail_mismatch(*this, *communicator, key.sequence, its_call, message.header.call, caller_of(message.header),
+                              deputy->source_);
             return discard(message);
         }
     }
     if (communicator) {
         if (communicator->is_broken_at(key.sequence)) return discard(message);
-        if (!check_call(*communicator, key.sequence, message.header.call, caller_of(message.header))) return discard(message);
+        if (!check_call(*this, *communicator, key.sequence, message.header.call, caller_of(message.header))) return discard(message);
         // It is late: a notice or a copy that its operation no longer needed.
         if (key.sequence <= communicator->begun && !operation && !deputy) return discard(message);
     }
@@ -274,7 +276,7 @@ bool Engine::fits(Transfer& transfer, const Call& call, int caller, std::uint64_
         const std::uint64_t counted = transfer.buffer.size;
         const int member = operation.communicator_.group->rank_of(transfer.peer());
         finish(transfer);
-        mismatch_of_sizes(operation, member, counted, size);
+        operation.tell_sizes_differ(member, counted, size);
         return false;
     }
     if (size < transfer.buffer.size) return true;
@@ -293,7 +295,7 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
     const int peer = transfer.peer();
     if (!operation.call_.agrees_with(call)) {
         finish(transfer);
-        mismatch(operation.communicator_, operation.sequence(), operation.call_, call, caller, operation.called_by());
+        operation.tell_call_differs(call, caller);
         return false;
     }
     // The sizes have been compared already: by both groups, or in node memory, where some of the ranks exchange data.
@@ -306,7 +308,7 @@ bool Engine::fits_own_size(Transfer& transfer, const Call& call, int caller, std
     const std::uint64_t elsewhere = blocks ? call.bytes : transfer.buffer.size;
     if (at_root == elsewhere) return true;
     finish(transfer);
-    mismatch_of_sizes(operation, member, at_root, elsewhere);
+    operation.tell_sizes_differ(member, at_root, elsewhere);
     return false;
 }
 

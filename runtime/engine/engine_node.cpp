@@ -145,10 +145,6 @@ void Engine::set_sleeping(bool sleeps) noexcept {
     if (mail_) mail_->set_sleeping(sleeps);
 }
 
-void Engine::mismatch(Operation& operation, const Call& other, int source) {
-    mismatch(operation.communicator_, operation.sequence(), operation.call_, other, operation.communicator_.group->world_rank(source));
-}
-
 void Engine::add_awaited_in_node(const Operation& operation, std::vector<int>& peers) {
     const Group& group = *operation.communicator_.group;
     for (const NodeUse* use = operation.node_uses_; use; use = use->next_)

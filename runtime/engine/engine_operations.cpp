@@ -110,7 +110,7 @@ void Engine::start(Operation& operation) {
         } else {
             const EarlyMessage* other =
                 early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
-            if (other) mismatch(communicator, operation.sequence(), operation.call_, Call(other->call), other->caller);
+            if (other) operation.tell_call_differs(Call(other->call), other->caller);
         }
     } catch (...) {
         give_up(operation, std::current_exception());

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "runtime/engine/engine.hpp"
+#include "runtime/engine/mismatches.hpp"
 
 namespace rollcall::runtime {
 namespace {
@@ -22,34 +23,6 @@ Error destroyed(const std::string& name, int rank, const std::string& after) {
                  rank);
 }
 std::string after_operations(std::uint64_t number) { return fmt::format("after {} operations", number); }
-
-/// `how` names the calls and says what to do. The error blames no rank: two calls differ, and nobody knows which one is right.
-Error do_not_match(const Group& group, std::uint64_t sequence, const std::string& how) {
-    return Error(ErrorCode::mismatch,
-                 fmt::format("the calls at sequence {} of communicator {} do not match: {}", sequence, group.name, how));
-}
-
-/// The calls differ in the sizes which each of them counts for all blocks. If this rank is still in the call, it knows what it counts (its
-/// `blocks`). Then the error names the block that the two ranks count differently.
-Error counts_do_not_match(const Group& group, std::uint64_t sequence, const Call& mine, int own, const Block* blocks, const Call& other,
-                          int source) {
-    std::string what = fmt::format("other sizes than rank {}", own);
-    for (int rank = 0; blocks && rank < group.size; ++rank)
-        if (const auto other_size = SumOfSizes(mine.bytes).in_other(SumOfSizes(other.bytes), rank, blocks[rank].size)) {
-            what = fmt::format("{} bytes for the block of rank {}, but rank {} counts {}", *other_size, rank, own, blocks[rank].size);
-            break;
-        }
-    return do_not_match(
-        group, sequence,
-        fmt::format("in {} rank {} counts {}. All ranks must give the same size for each rank's block", to_string(mine), source, what));
-}
-
-/// The root counts other sizes than the blocks have.
-Error sizes_do_not_match(const Group& group, std::uint64_t sequence, const Call& call, const std::string& what) {
-    return do_not_match(
-        group, sequence,
-        fmt::format("in {} the root counts {}. The root must give for each rank the size of that rank's block", to_string(call), what));
-}
 
 }  // namespace
 
@@ -71,11 +44,11 @@ void Engine::answer(const CollectiveHeader& probe, CommunicatorState& communicat
     // The message about the failure may be on its way.
     if (communicator.is_broken_at(probe.sequence))
         return tell_failed(probe.base.source, communicator.group->id, communicator.broken_from, *communicator.broken);
-    if (!check_call(communicator, probe.sequence, probe.call, probe.base.source)) return;
+    if (!check_call(*this, communicator, probe.sequence, probe.call, probe.base.source)) return;
     if (finalizing_ && probe.sequence > communicator.begun) {
         Call mine;
         mine.kind = OperationKind::finalize;
-        return mismatch(communicator, probe.sequence, mine, probe.call, probe.base.source);
+        return fail_mismatch(*this, communicator, probe.sequence, mine, probe.call, probe.base.source);
     }
     // Parts of earlier calls still go on here without their callers.
     if (communicator.retired && probe.sequence > communicator.begun)
@@ -121,86 +94,6 @@ void Engine::on_entered(const CollectiveHeader& header) {
         operation->hear(member);
         listen();
     }
-}
-
-void Engine::mismatch(CommunicatorState& communicator, std::uint64_t sequence, const Call& mine, const Call& other, int source, int whose) {
-    const Group& group = *communicator.group;
-    int first = whose < 0 ? communicator.rank : group.rank_of(whose), second = group.rank_of(source);
-    if (mine.counts_others(other)) {
-        const Operation* const operation = find_active(group.id, sequence);
-        const Block* const blocks = operation ? operation->arguments_.blocks : nullptr;
-        return break_communicator(communicator, sequence, counts_do_not_match(group, sequence, mine, first, blocks, other, second), true);
-    }
-    const Call *first_call = &mine, *second_call = &other;
-    if (second < first) {
-        std::swap(first, second);
-        std::swap(first_call, second_call);
-    }
-    const bool same_request = mine.same_request(other);
-    const auto in_words = [&](const Call& call) {
-        if (call.kind == OperationKind::finalize) return std::string(options_.end);
-        return same_request ? to_string(call, options_.algorithm_name) : to_string(call);
-    };
-    const char* const advice =
-        same_request ? "All ranks must do it in the same way: give them the same options and ROLLCALL_ settings"
-                     : "All ranks of a communicator must call the same operations in the same order, with the same root and size";
-    break_communicator(communicator, sequence,
-                       do_not_match(group, sequence,
-                                    fmt::format("rank {} called {}, rank {} called {}. {}", first, in_words(*first_call), second,
-                                                in_words(*second_call), advice)),
-                       true);
-}
-
-void Engine::mismatch_of_sizes(Operation& operation, int with, std::uint64_t at_root, std::uint64_t elsewhere) {
-    const Group& group = *operation.communicator_.group;
-    const int own = operation.communicator_.rank;
-    if (operation.call_.root >= 0) {
-        const int other = own == operation.call_.root ? with : own;
-        const std::string what = fmt::format("{} bytes for {}, but its block has {}", at_root, member_name(group, other), elsewhere);
-        return break_communicator(operation.communicator_, operation.sequence(),
-                                  sizes_do_not_match(group, operation.sequence(), operation.call_, what), true);
-    }
-    // In an allgather between two groups, each rank knows the sizes of the other group only.
-    if (group.first_group > 0 && !operation.arguments_.contribution_blocks) return mismatch_of_groups(operation, with);
-    mismatch_of_exchange(operation, with, own, at_root, elsewhere);
-}
-
-void Engine::mismatch_of_exchange(Operation& operation, int from, int to, std::uint64_t counted, std::uint64_t sent) {
-    const Group& group = *operation.communicator_.group;
-    break_communicator(
-        operation.communicator_, operation.sequence(),
-        do_not_match(group, operation.sequence(),
-                     fmt::format("in {} {} sends {} bytes to {}, which counts {} from it. A receiver must count for each "
-                                 "rank what that rank sends to it",
-                                 to_string(operation.call_), member_name(group, from), sent, member_name(group, to), counted)),
-        true);
-}
-
-void Engine::mismatch_of_sizes(Operation& operation, int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {
-    const std::string what = fmt::format(
-        "{} bytes for ranks {} to {} together, but their blocks have {}, and several of them have other sizes than the root counts",
-        at_root, first, last, elsewhere);
-    break_communicator(operation.communicator_, operation.sequence(),
-                       sizes_do_not_match(*operation.communicator_.group, operation.sequence(), operation.call_, what), true);
-}
-
-void Engine::mismatch_of_groups(Operation& operation, int with) {
-    const Group& group = *operation.communicator_.group;
-    const int other = group.world_rank(with);
-    break_communicator(
-        operation.communicator_, operation.sequence(),
-        do_not_match(group, operation.sequence(),
-                     fmt::format("in {} the groups of {} and {} count other sizes for each other's blocks than they have. Every rank must "
-                                 "give for each rank of the other group the size of that rank's block",
-                                 to_string(operation.call_), name_of(group.world_rank(operation.communicator_.rank)), name_of(other))),
-        true);
-}
-
-bool Engine::check_call(CommunicatorState& communicator, std::uint64_t sequence, const Call& call, int source) {
-    const Call* mine = communicator.recall(sequence);
-    if (!mine || mine->agrees_with(call)) return true;
-    mismatch(communicator, sequence, *mine, call, source);
-    return false;
 }
 
 void Engine::on_deferred(const CollectiveHeader& header) {

@@ -93,7 +93,7 @@ Landed Operation::take_landed(int from) {
         engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.has_landed(); });
     if (!early) return {};
     if (!call_.agrees_with(early->call)) {
-        engine_->mismatch(communicator_, sequence(), call_, Call(early->call), early->caller, called_by());
+        tell_call_differs(Call(early->call), early->caller);
         return {};
     }
     engine_->forget(*early);
@@ -192,20 +192,6 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
     engine_->wake(peer);
 }
-
-void Operation::tell_sizes_differ(int rank, std::uint64_t at_root, std::uint64_t elsewhere) {
-    engine_->mismatch_of_sizes(*this, rank, at_root, elsewhere);
-}
-
-void Operation::tell_sizes_differ(int first, int last, std::uint64_t at_root, std::uint64_t elsewhere) {
-    engine_->mismatch_of_sizes(*this, first, last, at_root, elsewhere);
-}
-
-void Operation::tell_exchange_differs(int from, int to, std::uint64_t counted, std::uint64_t sent) {
-    engine_->mismatch_of_exchange(*this, from, to, counted, sent);
-}
-
-void Operation::tell_groups_differ(int rank) { engine_->mismatch_of_groups(*this, rank); }
 
 void Operation::signal(int first, int count) { engine_->put_signals(*this, first, count); }
 

@@ -182,6 +182,8 @@ class alignas(64) Operation final : public Waitable {
     }
 
     // --- vocabulary: errors that an algorithm finds -----------------------------------------------------------------
+    /// Reports that world rank `source` has made another call. All ranks are told. The other functions here do the same for sizes.
+    void tell_call_differs(const Call& other, int source);
     /// Reports sizes that differ, where blocks have sizes of their own: the root counts `at_root` bytes for a rank whose block has
     /// `elsewhere` bytes, or for the ranks from `first` to `last` together, several of which have other sizes. (On a rank that is not the
     /// root, `rank` is the root.) All ranks are told. Await failure() afterwards.

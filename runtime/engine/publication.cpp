@@ -50,7 +50,7 @@ NodeUse::~NodeUse() {
 bool NodeUse::tells_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const {
     const auto shown = node::look_at(entry, key);
     if (!shown || operation_.call().agrees_with(shown->call)) return false;
-    operation_.engine().mismatch(operation_, shown->call, publisher);
+    operation_.tell_call_differs(shown->call, operation_.communicator().group->world_rank(publisher));
     return true;
 }
 
@@ -243,13 +243,12 @@ bool Reading::find() {
         node::generation_of(entry_.state.load(std::memory_order_relaxed)) != generation_)
         return false;
     if (!operation_.call().agrees_with(call)) {
-        operation_.engine().mismatch(operation_, call, operation_.member(publisher_));
+        operation_.tell_call_differs(call, operation_.communicator().group->world_rank(operation_.member(publisher_)));
         return false;
     }
     if (size != size_) {
         const bool reads_at_root = call.root < 0 || operation_.communicator().rank == call.root;
-        operation_.engine().mismatch_of_sizes(operation_, operation_.member(publisher_), reads_at_root ? size_ : size,
-                                              reads_at_root ? size : size_);
+        operation_.tell_sizes_differ(operation_.member(publisher_), reads_at_root ? size_ : size, reads_at_root ? size : size_);
         return false;
     }
     if (block_ == node::kInPlace && !reach()) return false;

@@ -5,6 +5,7 @@
 #include "foundation/copy.hpp"
 #include "foundation/relax.hpp"
 #include "runtime/engine/engine.hpp"
+#include "runtime/engine/mismatches.hpp"
 #include "runtime/engine/publication.hpp"
 
 namespace rollcall::runtime {
@@ -131,7 +132,7 @@ inline bool ShortCall::is_other_call(const node::Entry& entry, int publisher) {
     if (entry.key.load(std::memory_order_acquire) != key_) return false;
     const auto shown = node::look_at(entry, key_);
     if (!shown || call_.agrees_with(shown->call)) return false;
-    engine_.mismatch(communicator_, sequence_, call_, shown->call, communicator_.group->world_rank(publisher));
+    fail_mismatch(engine_, communicator_, sequence_, call_, shown->call, communicator_.group->world_rank(publisher));
     return true;
 }
 

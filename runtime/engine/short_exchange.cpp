@@ -95,12 +95,12 @@ bool ShortExchange::open(node::Entry& entry, int place) {
 
 bool ShortExchange::tells_of_difference(int publisher, const Call& call, std::uint64_t size) const {
     if (!operation_.call().agrees_with(call)) {
-        operation_.engine().mismatch(operation_, call, publisher);
+        operation_.tell_call_differs(call, operation_.communicator().group->world_rank(publisher));
         return true;
     }
     if (size == size_) return false;
     const bool reads_at_root = call.root < 0 || operation_.communicator().rank == call.root;
-    operation_.engine().mismatch_of_sizes(operation_, publisher, reads_at_root ? size_ : size, reads_at_root ? size : size_);
+    operation_.tell_sizes_differ(publisher, reads_at_root ? size_ : size, reads_at_root ? size : size_);
     return true;
 }
 

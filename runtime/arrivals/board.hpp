@@ -18,7 +18,7 @@ inline constexpr Nanoseconds kUnknownTime = -1;
 /// One rank's notice on another rank's board. The writer writes it with one put and no fence, and the owner may read it at the same time.
 /// `check` covers the other words and the id of the communicator. Therefore a reader recognises a torn notice, and a notice for a
 /// communicator that had this slot earlier, and treats both as absent. If such a notice has overwritten another one, the reader asks the
-/// writer for what is lost (Engine::probe()). Times are in the time of the communicator (CommonClock).
+/// writer for what is lost (Questions). Times are in the time of the communicator (CommonClock).
 struct BoardSlot {
     std::uint64_t sequence = 0;            ///< The latest operation of the communicator that the writer reports; 0: none.
     Nanoseconds arrival = kUnknownTime;    ///< When the writer arrived there, if it has. It has arrived at every earlier operation.

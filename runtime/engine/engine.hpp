@@ -18,6 +18,7 @@
 #include "runtime/engine/frame_arena.hpp"
 #include "runtime/engine/lifelines.hpp"
 #include "runtime/engine/operation.hpp"
+#include "runtime/engine/questions.hpp"
 #include "runtime/landing/landing.hpp"
 #include "runtime/messages/backlog.hpp"
 #include "runtime/messages/early_message.hpp"
@@ -176,6 +177,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class Pending;
     friend class NodeUse;
     friend class Publication;
+    friend class Questions;
     friend class Reading;
     friend class ShortExchange;
     friend class ShortCall;
@@ -259,20 +261,13 @@ class alignas(64) Engine final : public transport::Sink {
     void fail_posted(int peer, const Error& error, std::uint64_t communicator = 0);
     void fail_backlog(int peer, const Error& error);
     void show(const EarlyMessage& early);  ///< This message is now the next one of its key: ends the peeks that wait for it.
-    Nanoseconds ask_around(Nanoseconds now);
     void look_for_signs_of_life(Nanoseconds now);
-    static void add_awaited(const Operation& operation, std::vector<int>& peers);  ///< Adds the ranks that it waits for.
 
     // control
     void give_credit(int peer, std::uint32_t charge);
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags = 0);
-    void answer(const CollectiveHeader& probe, CommunicatorState& communicator);
-    void answer_for_gone(const CollectiveHeader& probe);
-    void tell_entered(const CollectiveHeader& probe, bool arrived, std::span<const std::uint64_t> signalled);
-    void on_entered(const CollectiveHeader& header);
-    void probe(Operation& operation);
     // node memory
     /// The operation waits and has used node memory: look_at_node() looks at it from now on.
     void watch_node(Operation& operation);
@@ -287,8 +282,6 @@ class alignas(64) Engine final : public transport::Sink {
     bool wake_in_node(int peer) noexcept;  ///< Returns whether it sleeps.
     /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
     void tell_node(const Operation& operation, int to);
-    static void add_awaited_in_node(const Operation& operation, std::vector<int>& peers);
-    void ask_for_readers(const Operation& operation);
     unsigned look_at_board(bool at_all_slots);
     unsigned listen();
     void put_signals(Operation& operation, int first, int count);
@@ -299,7 +292,7 @@ class alignas(64) Engine final : public transport::Sink {
     void want_tick(Nanoseconds when) noexcept { due_ = std::min(due_, when); }
     /// An operation waits: tick() looks at it soon, together with others that began meanwhile.
     void watch_over_operations() noexcept {
-        want_tick(asked_around_ + options_.mismatch_probe / kLooksPerProbe);
+        want_tick(questions_.asked_at() + options_.mismatch_probe / kLooksPerProbe);
         watch_over_peers();
     }
     /// Something waits for a peer: tick() looks later whether the peer's host still answers.
@@ -339,13 +332,14 @@ class alignas(64) Engine final : public transport::Sink {
     Backlog backlog_;
     Announcements announcements_{*this};
     Agreements agreements_{*this};
+    Questions questions_{*this};
     std::unique_ptr<Error> ended_, ending_;  ///< Set when the whole job has ended, or will have when dead ranks have been heard out.
     Landing landing_;
     EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
     bool lands_waiting_ = false;                                      ///< land_waiting() is running.
     std::uint64_t notices_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
     SignsOfLife* signs_of_life_ = nullptr;
-    Nanoseconds asked_around_ = 0, next_look_ = 0;  ///< When tick() last looked at operations, and when it looks for signs of life again.
+    Nanoseconds next_look_ = 0;                     ///< When tick() looks for signs of life again.
     MatchTable<Peek> peeks_;                        ///< Peeks that have not seen a message yet.
     std::vector<int> looked_for_;                   ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
     std::vector<Operation*> watching_, listening_;  ///< Operations that watch the board: for arrivals, and for signals.

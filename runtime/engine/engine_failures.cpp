@@ -93,7 +93,7 @@ void Engine::tick(Nanoseconds now) noexcept {
     due_ = kNever;
     if (owes_nudges_) nudge_again();
     if (waiting_head_) land_waiting();
-    if (active_.size() > 0) want_tick(ask_around(now));
+    if (active_.size() > 0) want_tick(questions_.ask(now));
     if (announces_) want_tick(announcements_.tick(now));
     if (agrees_) want_tick(agreements_.tick(now));
     if (awaits_peers_) look_for_signs_of_life(now);
@@ -117,7 +117,7 @@ void Engine::look_for_signs_of_life(Nanoseconds now) {
     std::vector<int> awaited;
     posted_.for_each([&](const Transfer& transfer) { awaited.push_back(transfer.peer()); });
     peeks_.for_each([&](const Peek& peek) { awaited.push_back(peek.key.source); });
-    active_.for_each([&](const Operation& operation) { add_awaited(operation, awaited); });
+    active_.for_each([&](const Operation& operation) { operation.add_awaited(awaited); });
     std::erase_if(looked_for_, [&](int peer) {
         const bool is_past = now - peers_[peer].looked_for > kWaitsByLooking;
         if (is_past)

@@ -145,29 +145,4 @@ void Engine::set_sleeping(bool sleeps) noexcept {
     if (mail_) mail_->set_sleeping(sleeps);
 }
 
-void Engine::add_awaited_in_node(const Operation& operation, std::vector<int>& peers) {
-    const Group& group = *operation.communicator_.group;
-    for (const NodeUse* use = operation.node_uses_; use; use = use->next_)
-        for (int rank = 0; rank < operation.size(); ++rank)
-            if (use->awaits(rank)) peers.push_back(group.world_rank(operation.member(rank)));
-}
-
-// A rank that has not read what this rank published some operations ago may have made another call at that point, or may have destroyed the
-// communicator without that call. This rank may have destroyed it, too, and may need the entry for another communicator.
-void Engine::ask_for_readers(const Operation& operation) {
-    for (const node::NodeMemory::Claim& claim : node_->claims()) {
-        if (!claim.is_unread() || claim.entry->key.load(std::memory_order_relaxed) == 0) continue;
-        const NodeUse* use = operation.node_uses_;
-        while (use && !use->is_kept_by(claim)) use = use->next_;
-        if (!use) continue;
-        CollectiveHeader header;
-        header.base.communicator = claim.group->id;
-        header.sequence = claim.sequence;
-        header.call = claim.entry->call;
-        for (int rank = 0; rank < claim.group->size; ++rank)
-            if (const int peer = claim.group->world_rank(rank); peer != options_.rank && node_->has(peer))
-                send_control(peer, MessageKind::probe, header);
-    }
-}
-
 }  // namespace rollcall::runtime

@@ -6,6 +6,7 @@
 #include "runtime/engine/deputy.hpp"
 #include "runtime/engine/engine.hpp"
 #include "runtime/engine/listed_receives.hpp"
+#include "runtime/engine/publication.hpp"
 
 namespace rollcall::runtime {
 
@@ -242,6 +243,25 @@ Arrivals& Operation::arrivals() {
     engine_->watching_.push_back(this);
     engine_->look_at_board(true);
     return *arrivals_;
+}
+
+void Operation::add_awaited(std::vector<int>& peers) const {
+    const Group& group = *communicator_.group;
+    for (Transfer* transfer = transfers_; transfer; transfer = transfer->next)
+        if (transfer->stage == Transfer::Stage::posted || (transfer->stage == Transfer::Stage::moving && transfer->large))
+            peers.push_back(transfer->peer());  // a send that is large waits until its receiver fetches it
+    if (arrivals_)
+        for (const int rank : arrivals_->unseen_)
+            if (!arrivals_->seen_[static_cast<std::size_t>(rank)]) peers.push_back(group.world_rank(rank));
+    for (int i = 0, rank = listens_from_; i < listens_; ++i, rank = wrapped(rank + 1))
+        if (!has_signalled(rank)) peers.push_back(group.world_rank(rank));
+    NodeUse::add_awaited(*this, peers);
+}
+
+bool Operation::learn_arrived(int from) {
+    if (!arrivals_) return false;
+    std::erase(arrivals_->unseen_, from);
+    return arrivals_->see(from);
 }
 
 std::string Operation::describe() const { return fmt::format("{} #{} on {}", to_string(call_), key_.sequence, communicator_.group->name); }

@@ -245,6 +245,10 @@ class alignas(64) Operation final : public Waitable {
     /// Whether this rank's part is over in each earlier operation of the communicator whose sequence differs by a multiple of `period`.
     bool earlier_have_ended(std::uint64_t period) const;
 
+    void add_awaited(std::vector<int>& peers) const;  ///< Adds the world ranks that it waits for, some of them perhaps several times.
+    /// A message says that this rank of the communicator has arrived. Returns whether that is news to the operation.
+    bool learn_arrived(int from);
+
     const Call& call() const noexcept { return call_; }
     std::uint64_t sequence() const noexcept { return key_.sequence; }
     CommunicatorState& communicator() noexcept { return communicator_; }
@@ -280,6 +284,7 @@ class alignas(64) Operation final : public Waitable {
     friend class ListedReceives;
     friend class Transfer;
     friend class Pending;
+    friend class Questions;
     friend class NodeUse;
     friend FrameArena& arena_of(Operation& operation) noexcept;
 

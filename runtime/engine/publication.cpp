@@ -47,6 +47,19 @@ NodeUse::~NodeUse() {
     if (next_) next_->previous_ = previous_;
 }
 
+void NodeUse::add_awaited(const Operation& operation, std::vector<int>& peers) {
+    const Group& group = *operation.communicator_.group;
+    for (const NodeUse* use = operation.node_uses_; use; use = use->next_)
+        for (int rank = 0; rank < operation.size(); ++rank)
+            if (use->awaits(rank)) peers.push_back(group.world_rank(operation.member(rank)));
+}
+
+bool NodeUse::waits_for_readers_of(const node::NodeMemory::Claim& claim, const Operation& operation) {
+    for (const NodeUse* use = operation.node_uses_; use; use = use->next_)
+        if (use->is_kept_by(claim)) return true;
+    return false;
+}
+
 bool NodeUse::tells_of_other_call(const node::Entry& entry, std::uint64_t key, int publisher) const {
     const auto shown = node::look_at(entry, key);
     if (!shown || operation_.call().agrees_with(shown->call)) return false;

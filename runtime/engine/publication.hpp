@@ -74,6 +74,11 @@ class NodeUse {
     bool complete() const noexcept { return complete_; }
     std::uint64_t offset() const noexcept { return offset_; }
 
+    /// Adds the world ranks that this operation waits for in node memory.
+    static void add_awaited(const Operation& operation, std::vector<int>& peers);
+    /// Whether the operation waits because some readers of this older publication of this rank have not come.
+    static bool waits_for_readers_of(const node::NodeMemory::Claim& claim, const Operation& operation);
+
   protected:
     explicit NodeUse(Operation& operation, std::uint64_t size);
     virtual ~NodeUse();
@@ -95,12 +100,11 @@ class NodeUse {
     bool complete_ = false;
 
   private:
-    friend class Engine;
     NodeUse* next_ = nullptr;  ///< Link in the list of the operation's uses.
     NodeUse* previous_ = nullptr;
 
   protected:
-    /// For the engine: whether this waits for rank `rank` of the communicator.
+    /// Whether this waits for rank `rank` of the communicator.
     virtual bool awaits(int rank) const noexcept = 0;
     /// Whether it waits because some readers of this older publication of this rank have not come.
     virtual bool is_kept_by(const node::NodeMemory::Claim&) const noexcept { return false; }

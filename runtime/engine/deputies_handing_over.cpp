@@ -56,18 +56,18 @@ void Deputies::learn_wait(const Operation& caller) {
 
 // Whether no earlier call has the entries of this one: none waits for them, and all readers have come.
 bool Deputies::publishes_at_once(const Operation& caller) const {
-    if (!engine_.node_) return true;
+    if (!engine_.node()) return true;
     const Group& group = *caller.communicator_.group;
     const std::uint64_t sequence = caller.sequence();
     for (const std::uint64_t period : {period_of(group, kEverybody), period_of(group, 0)}) {
         if (sequence < period) continue;
         if (engine_.find_active(group.id, sequence - period) || expected_.find({group.id, sequence - period})) return false;
     }
-    node::Entry* const places = engine_.node_->own().entries_of(group.slot_of(caller.rank(), 0));
-    const auto is_unread = [&](int reader) { return engine_.node_->is_unread(entry_at(places, group, reader, sequence)); };
+    node::Entry* const places = engine_.node()->own().entries_of(group.slot_of(caller.rank(), 0));
+    const auto is_unread = [&](int reader) { return engine_.node()->is_unread(entry_at(places, group, reader, sequence)); };
     if (is_unread(kEverybody)) return false;
     for (int reader = 0; reader < group.size; ++reader)
-        if (engine_.node_->has(group.world_rank(reader)) && is_unread(reader)) return false;
+        if (engine_.node()->has(group.world_rank(reader)) && is_unread(reader)) return false;
     return true;
 }
 

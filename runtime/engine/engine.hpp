@@ -12,11 +12,13 @@
 
 #include "runtime/engine/agreements.hpp"
 #include "runtime/engine/announcements.hpp"
+#include "runtime/engine/board_watch.hpp"
 #include "runtime/engine/communicators.hpp"
 #include "runtime/engine/deputies.hpp"
 #include "runtime/engine/engine_options.hpp"
 #include "runtime/engine/frame_arena.hpp"
 #include "runtime/engine/lifelines.hpp"
+#include "runtime/engine/node_link.hpp"
 #include "runtime/engine/operation.hpp"
 #include "runtime/engine/questions.hpp"
 #include "runtime/landing/landing.hpp"
@@ -27,7 +29,6 @@
 #include "runtime/messages/peek.hpp"
 #include "runtime/messages/peers.hpp"
 #include "runtime/messages/transfer.hpp"
-#include "runtime/node/node_memory.hpp"
 #include "transports/machine.hpp"
 #include "transports/transport.hpp"
 
@@ -51,8 +52,9 @@ class alignas(64) Engine final : public transport::Sink {
     void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
     void set_signs_of_life(SignsOfLife* signs);  ///< Of the peers' hosts; null: nothing watches them. It must outlive the engine.
     /// Sets the memory that this rank shares with other ranks of its node; null: none. It must outlive the engine's operations.
-    void set_node(node::NodeMemory* memory) noexcept;
-    node::NodeMemory* node() noexcept { return node_; }
+    void set_node(node::NodeMemory* memory) noexcept { node_.set_memory(memory); }
+    node::NodeMemory* node() noexcept { return node_.memory(); }
+    NodeLink& node_link() noexcept { return node_; }
     void set_sleeping(bool sleeps) noexcept;  ///< Tells the ranks that share memory with this one. They wake it while it sleeps.
     bool sleeps() const noexcept { return sleeps_; }
     /// Why this job cannot end in good order: a rank is dead or out of reach, and is not excused. Empty: the job can end in good order.
@@ -108,12 +110,12 @@ class alignas(64) Engine final : public transport::Sink {
 
     /// Moves everything that can move. Returns the number of events that it has handled.
     unsigned progress() {
-        unsigned happened = mail_ ? take_mail() : 0;
-        if (happened == 0 || !mail_->others_can_wait()) happened += transport_.progress();
+        unsigned happened = node_.mail() ? node_.take_mail() : 0;
+        if (happened == 0 || !node_.mail()->others_can_wait()) happened += transport_.progress();
         if (!tells_of_puts_) {
-            if (!watching_.empty()) happened += look_at_board(false);
-            if (!listening_.empty()) happened += listen();
-            if (!node_users_.empty()) happened += look_at_node();
+            if (board_.is_watched()) happened += board_.look(false);
+            if (board_.is_listened()) happened += board_.listen();
+            if (node_.is_watched()) happened += node_.look();
         }
         if (ready_head_ || has_early_calls_) happened += run_ready();
         return happened || !callers_lack_data_ ? happened : deputies_.copy_for_callers();
@@ -168,6 +170,7 @@ class alignas(64) Engine final : public transport::Sink {
   private:
     friend class Agreements;
     friend class Announcements;
+    friend class BoardWatch;
     friend class CallerNotice;
     friend class Deputies;
     friend class Deputy;
@@ -175,6 +178,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class Operation;
     friend class Transfer;
     friend class Pending;
+    friend class NodeLink;
     friend class NodeUse;
     friend class Publication;
     friend class Questions;
@@ -268,27 +272,6 @@ class alignas(64) Engine final : public transport::Sink {
     void send_control(int peer, MessageKind kind, const CollectiveHeader& header, std::string_view text = {});
     void on_control(const CollectiveHeader& header, transport::ConstBytes payload);
     void tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags = 0);
-    // node memory
-    /// The operation waits and has used node memory: look_at_node() looks at it from now on.
-    void watch_node(Operation& operation);
-    void stop_watching_node(Operation& operation);
-    unsigned look_at_node();
-    /// Writes a short message into a mailbox of a peer. Returns false if it must go over the transport.
-    bool send_letter(int to, PeerState& peer, const CompactHeader& header, transport::ConstBytes payload);
-    /// Receives the short messages that other ranks of the node have written.
-    unsigned take_mail() noexcept;
-    bool nudge(int peer) noexcept;  ///< Wakes it. Returns false if there is no memory for that; tick() then does it (nudge_again()).
-    void nudge_again() noexcept;
-    bool wake_in_node(int peer) noexcept;  ///< Returns whether it sleeps.
-    /// Tells rank `to` of the operation's communicator, or all its readers where `to` is negative, that node memory has changed.
-    void tell_node(const Operation& operation, int to);
-    unsigned look_at_board(bool at_all_slots);
-    unsigned listen();
-    void put_signals(Operation& operation, int first, int count);
-    void end_turn(Operation& operation);
-    /// Nudges a peer that sleeps, after a put that does not wake it.
-    void wake(int peer);
-    void see(Operation& operation, int rank, const BoardSlot& slot);
     void want_tick(Nanoseconds when) noexcept { due_ = std::min(due_, when); }
     /// An operation waits: tick() looks at it soon, together with others that began meanwhile.
     void watch_over_operations() noexcept {
@@ -303,7 +286,7 @@ class alignas(64) Engine final : public transport::Sink {
     }
     Error dead(int rank) const, unreadable(int peer) const;
     static constexpr Nanoseconds kLooksPerProbe = 4;
-    static constexpr std::size_t kOldestLooks = 32, kFurtherLooks = 32, kHotBytes = 3 * 64;  ///< Looks: in a call of look_at_node().
+    static constexpr std::size_t kHotBytes = 3 * 64;
 
     // The next three cache lines hold what every collective message needs. (In a large simulation, nothing of a rank is in the cache.)
     transport::Transport& transport_;
@@ -317,7 +300,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool has_signs_ = false;                                    ///< Whether signs_of_life_ is set.
     bool awaits_peers_ = false;                                 ///< Something has waited for peers since the last look.
     bool has_early_calls_ = false, callers_lack_data_ = false;  ///< There is work for functions of deputies_.
-    bool gives_way_ = false, owes_nudges_ = false;              ///< See gives_way() and nudge_again().
+    bool gives_way_ = false;                                    ///< See gives_way().
     bool announces_ = false, agrees_ = false;                   ///< There is something in announcements_ or agreements_.
     bool sleeps_ = false;                                       ///< The value that set_sleeping() gave.
     const bool tells_of_puts_ = transport_.tells_of_puts();
@@ -339,15 +322,11 @@ class alignas(64) Engine final : public transport::Sink {
     bool lands_waiting_ = false;                                      ///< land_waiting() is running.
     std::uint64_t notices_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
     SignsOfLife* signs_of_life_ = nullptr;
-    Nanoseconds next_look_ = 0;                     ///< When tick() looks for signs of life again.
-    MatchTable<Peek> peeks_;                        ///< Peeks that have not seen a message yet.
-    std::vector<int> looked_for_;                   ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
-    std::vector<Operation*> watching_, listening_;  ///< Operations that watch the board: for arrivals, and for signals.
-    const std::byte* board_ = nullptr;              ///< The board that they watch.
-    node::NodeMemory* node_ = nullptr;
-    node::Inbox* mail_ = nullptr;         ///< Short messages of other ranks of the node; null: they come over the transport.
-    std::vector<Operation*> node_users_;  ///< Operations that watch node memory, the oldest first.
-    std::size_t next_node_look_ = 0;
+    Nanoseconds next_look_ = 0;    ///< When tick() looks for signs of life again.
+    MatchTable<Peek> peeks_;       ///< Peeks that have not seen a message yet.
+    std::vector<int> looked_for_;  ///< Peers of which size_of_next() has found no message (PeerState::looked_for).
+    BoardWatch board_{*this};
+    NodeLink node_{*this};
     Deputies deputies_{*this};
     std::vector<std::unique_ptr<CommunicatorState>> retired_;
     KeptSend::List kept_sends_;

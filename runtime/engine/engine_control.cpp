@@ -67,8 +67,8 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
         case MessageKind::wanted:
         case MessageKind::unwanted: return on_wanted(header);
         case MessageKind::failed:
-            if (!communicator && node_)  // destroyed here; what was published for it is no longer read
-                node_->withdraw([&](const Group& group, std::uint64_t sequence) {
+            if (!communicator && node())  // destroyed here; what was published for it is no longer read
+                node()->withdraw([&](const Group& group, std::uint64_t sequence) {
                     return group.id == header.base.communicator && sequence >= header.sequence;
                 });
             if (payload.data) {

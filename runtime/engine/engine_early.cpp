@@ -30,7 +30,7 @@ void Engine::wait_for_room(EarlyMessage& early) noexcept {
     early.previous = waiting_tail_;
     (waiting_tail_ ? waiting_tail_->next : waiting_head_) = &early;
     waiting_tail_ = &early;
-    if (node_) want_tick(machine_.now() + kBetweenLooksForRoom);
+    if (node()) want_tick(machine_.now() + kBetweenLooksForRoom);
 }
 
 void Engine::stop_waiting_for_room(EarlyMessage& early) noexcept {
@@ -184,7 +184,7 @@ void Engine::land_waiting() {
         (early.next ? early.next->previous : waiting_tail_) = &early;
         break;
     }
-    if (waiting_head_ && node_) want_tick(machine_.now() + kBetweenLooksForRoom);
+    if (waiting_head_ && node()) want_tick(machine_.now() + kBetweenLooksForRoom);
 }
 
 void Engine::after_landing(EarlyMessage& early, Outcome outcome) {

@@ -84,14 +84,15 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
     // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.
     let_go_of_broken(communicator);
     deputies_.let_go_of_ended(communicator);
-    if (node_)
-        node_->withdraw([&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });
+    if (node())
+        node()->withdraw(
+            [&](const Group& group, std::uint64_t sequence) { return group.id == communicator.group->id && sequence >= from; });
     if (tell) announcements_.begin(communicator);
 }
 
 void Engine::tick(Nanoseconds now) noexcept {
     due_ = kNever;
-    if (owes_nudges_) nudge_again();
+    if (node_.owes_nudges()) node_.nudge_again();
     if (waiting_head_) land_waiting();
     if (active_.size() > 0) want_tick(questions_.ask(now));
     if (announces_) want_tick(announcements_.tick(now));
@@ -197,7 +198,7 @@ bool Engine::may_still_send(int peer, Nanoseconds now) {
 }
 
 void Engine::declare_gone(int peer, const std::string& what) {
-    if (mail_) take_mail();  // what the peer wrote before it was lost
+    if (node_.mail()) node_.take_mail();  // what the peer wrote before it was lost
     const auto undecided = peers_.declare_gone(peer, what);
     if (!undecided) return;
     ++look_changes_;
@@ -213,9 +214,9 @@ void Engine::declare_gone(int peer, const std::string& what) {
                            Error(error.code(), fmt::format("communicator {}: {}", communicator.group->name, error.what()), peer), false);
     });
     // Includes communicators that this rank has destroyed.
-    if (node_) {
-        node_->withdraw([&](const Group& group, std::uint64_t) { return group.rank_of(peer) >= 0; });
-        node_->mappings().forget();  // those of the peer would keep its memory
+    if (node()) {
+        node()->withdraw([&](const Group& group, std::uint64_t) { return group.rank_of(peer) >= 0; });
+        node()->mappings().forget();  // those of the peer would keep its memory
     }
     for (Transfer* transfer : *undecided) finish_failed(*transfer, error);
     fail_backlog(peer, error);

@@ -160,7 +160,7 @@ void Engine::run(Operation& operation) {
         if (next) next.resume();
         // The operation waits again. (Its outermost frame would say so, too, but that frame is in no cache.)
         if (operation.wait_point_ && !operation.failed()) {
-            if (operation.has_used_node_) watch_node(operation);
+            if (operation.has_used_node_) node_.watch(operation);
             return;
         }
         if (next && operation.task_.done() && operation.task_.exception()) give_up(operation, operation.task_.exception());
@@ -168,10 +168,9 @@ void Engine::run(Operation& operation) {
     if (operation.failed()) {
         // The frames stay until the last transfer has ended, because buffers of transfers may live in them.
         operation.wait_point_ = nullptr;
-        if (operation.arrivals_) std::erase(watching_, &operation);
+        board_.forget(operation);
         operation.arrivals_.reset();
-        std::erase(listening_, &operation);
-        if (operation.watches_node_) stop_watching_node(operation);
+        if (operation.watches_node_) node_.stop_watching(operation);
         // The operation is looked at right here, so the end of a transfer need not queue it behind all others that fail with it.
         const bool was_ready = std::exchange(operation.ready_, true);
         for (Transfer* transfer = operation.transfers_; transfer;) {
@@ -194,6 +193,30 @@ void Engine::run(Operation& operation) {
     if (!operation.transfers_) finish(operation);
 }
 
+// The usual case is one operation at a time, whose caller has come to it. A planned operation whose caller has not arrived does not count:
+// the program may make other calls before it arrives there.
+bool Operation::earlier_have_ended(std::uint64_t period) const {
+    const Engine& engine = *engine_;
+    const std::uint64_t sequence = key_.sequence, begun = communicator_.begun;
+    if (engine.active_.size() == 1 && sequence <= begun + period) return true;
+    const auto counts = [&](const Operation& other) { return other.alone_ || !other.awaits_caller_; };
+    if (sequence > period) {
+        const Operation* const previous = engine.find_active(key_.communicator, sequence - period);
+        if (previous && counts(*previous)) return false;
+    }
+    // Calls that no caller here has come to, and that no deputy has begun, will be made later.
+    for (std::uint64_t earlier = sequence; earlier > begun + period;) {
+        earlier -= period;
+        if (!engine.deputies_.expected({key_.communicator, earlier})) return false;
+    }
+    bool ended = true;
+    engine.active_.for_each([&](const Operation& other) {
+        const bool shares = other.key_.communicator == key_.communicator && other.sequence() < sequence;
+        if (shares && (sequence - other.sequence()) % period == 0 && counts(other)) ended = false;
+    });
+    return ended;
+}
+
 void Engine::finish(Operation& operation) {
     operation.task_.reset();  // Other messages may land in the room of those that it held.
     if (operation.ready_) {   // finish() of its transfers, or such a landing, has put it into the list
@@ -207,11 +230,11 @@ void Engine::finish(Operation& operation) {
         if (ready_tail_ == &operation) ready_tail_ = previous;
         operation.ready_ = false;
     }
-    if (operation.arrivals_ || !watching_.empty()) std::erase(watching_, &operation);
+    if (operation.arrivals_ || board_.is_watched()) board_.forget(operation);
     operation.arrivals_.reset();
     if (operation.expected_wait_ > 0 && !operation.failed()) deputies_.learn_wait(operation);
-    if (operation.turn_) end_turn(operation);
-    if (operation.watches_node_) stop_watching_node(operation);
+    if (operation.turn_) board_.end_turn(operation);
+    if (operation.watches_node_) node_.stop_watching(operation);
     active_.remove(operation);
     let_go_of(operation.key_);
     ++finished_;
@@ -220,7 +243,7 @@ void Engine::finish(Operation& operation) {
     operation.set_done();  // a waiting caller may destroy the operation from here on
     if (on_done) on_done(operation, context);
     // Later operations may publish now. In a simulation nothing else would look at them.
-    if (tells_of_puts_ && !node_users_.empty()) look_at_node();
+    if (tells_of_puts_ && node_.is_watched()) node_.look();
 }
 
 void Engine::fail(Operation& operation, const Error& error) {

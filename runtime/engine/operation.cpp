@@ -191,22 +191,21 @@ void Operation::put_notice(int at, Nanoseconds arrival) {
     BoardSlot slot{key_.sequence, common(arrival), common(predicted_arrival_), 0};
     slot.seal(group.id);
     transport.put(peer, slot_offset(group.slot_of(at, rank())), std::as_bytes(std::span(&slot, 1)));
-    engine_->wake(peer);
+    engine_->board_.wake(peer);
 }
 
-void Operation::signal(int first, int count) { engine_->put_signals(*this, first, count); }
+void Operation::signal(int first, int count) { engine_->board_.put_signals(*this, first, count); }
 
 void Operation::listen_to(int first, int count) {
     listens_from_ = wrapped(first);
     listens_ = count;
-    engine_->board_ = engine_->transport_.board().data();
-    if (!heard_all()) engine_->listening_.push_back(this);
+    engine_->board_.listen_for(*this);
 }
 
 // A rank whose slot shows a later sequence has not signalled in this turn. It made another call, and messages tell of that.
 bool Operation::has_signalled(int from) const {
     const Group& group = *communicator_.group;
-    const Signal signal = read_signal(engine_->board_, group.slot_of(rank(), from), turn_);
+    const Signal signal = read_signal(engine_->board_.board(), group.slot_of(rank(), from), turn_);
     return signal.sequence == key_.sequence && signal.whole(group.id);
 }
 
@@ -240,8 +239,7 @@ Arrivals& Operation::arrivals() {
     }
     for (int member = 0; member < size(); ++member)
         if (member != rank()) arrivals_->unseen_.push_back(member);
-    engine_->watching_.push_back(this);
-    engine_->look_at_board(true);
+    engine_->board_.watch(*this);
     return *arrivals_;
 }
 

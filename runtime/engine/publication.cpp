@@ -197,7 +197,7 @@ void Publication::publish() {
     if (complete_) memory.pool().leave(publisher_);
     if (is_first) return show(link);
     memory.own().head(block_before).next.store(link, std::memory_order_release);
-    operation_.engine().tell_node(operation_, to_);
+    operation_.engine().node_link().tell(operation_, to_);
     if (complete_ && leaves_) look_for_other_calls();
 }
 
@@ -206,7 +206,7 @@ void Publication::show(node::Link first) {
     entry_.size = size_;
     entry_.first = first;
     node::NodeMemory::show(entry_, *operation_.communicator().group);
-    operation_.engine().tell_node(operation_, to_);
+    operation_.engine().node_link().tell(operation_, to_);
     if (complete_ && leaves_) look_for_other_calls();
 }
 
@@ -343,7 +343,7 @@ void Reading::let_go_of(std::atomic<node::State>& state, std::uint32_t generatio
     if (!left)
         withdrawn_ = true;
     else if (*left == 0)
-        operation_.engine().tell_node(operation_, publisher_);
+        operation_.engine().node_link().tell(operation_, publisher_);
 }
 
 void Reading::let_go_of_block() { let_go_of(region_.head(node::block_of(block_)).state, node::generation_of(block_), 1); }

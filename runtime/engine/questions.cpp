@@ -84,7 +84,7 @@ void Questions::hear(const CollectiveHeader& answer) {
     if ((answer.base.flags & kHasArrived) && operation->learn_arrived(member)) engine_.touch(*operation);
     if ((answer.base.flags & kHasSignalled) && operation->listens_ > 0) {
         operation->hear(member);
-        engine_.listen();
+        engine_.board_.listen();
     }
 }
 
@@ -130,7 +130,7 @@ Nanoseconds Questions::ask(Nanoseconds now) {
 // A rank that has not read what this rank published some operations ago may have made another call at that point, or may have destroyed the
 // communicator without that call. This rank may have destroyed it, too, and may need the entry for another communicator.
 void Questions::ask_for_readers(const Operation& operation) {
-    for (const node::NodeMemory::Claim& claim : engine_.node_->claims()) {
+    for (const node::NodeMemory::Claim& claim : engine_.node()->claims()) {
         if (!claim.is_unread() || claim.entry->key.load(std::memory_order_relaxed) == 0) continue;
         if (!NodeUse::waits_for_readers_of(claim, operation)) continue;
         CollectiveHeader header;
@@ -138,7 +138,7 @@ void Questions::ask_for_readers(const Operation& operation) {
         header.sequence = claim.sequence;
         header.call = claim.entry->call;
         for (int rank = 0; rank < claim.group->size; ++rank)
-            if (const int peer = claim.group->world_rank(rank); peer != engine_.options_.rank && engine_.node_->has(peer))
+            if (const int peer = claim.group->world_rank(rank); peer != engine_.options_.rank && engine_.node()->has(peer))
                 engine_.send_control(peer, MessageKind::probe, header);
     }
 }

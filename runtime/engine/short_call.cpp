@@ -80,7 +80,7 @@ inline bool ShortCall::end_at_once() {
 
 inline bool ShortCall::publish() {
     const Group& group = *communicator_.group;
-    node::NodeMemory& memory = *engine_.node_;
+    node::NodeMemory& memory = *engine_.node();
     node::Entry& entry = entry_at(places_of(rank_), group, move_.for_everybody ? kEverybody : move_.partner, sequence_);
     if (!node::NodeMemory::is_free(entry)) return false;
     memory.claim(entry, communicator_.group, sequence_, move_.for_everybody ? static_cast<std::uint32_t>(group.size - 1) : 1);
@@ -96,7 +96,7 @@ inline bool ShortCall::read() {
     if (!comes(entry)) return false;
     const auto shown = node::look_at(entry, key_);
     if (!shown || !call_.is_same_as(shown->call) || shown->size != move_.place.size) return false;
-    take({engine_.node_->region_of(group.world_rank(move_.partner)).place_of(entry, move_.place.size), move_.place.size});
+    take({engine_.node()->region_of(group.world_rank(move_.partner)).place_of(entry, move_.place.size), move_.place.size});
     const auto readers = node::let_go(entry.state, shown->generation);
     if (!readers) return false;
     if (*readers == 0) wake();
@@ -139,11 +139,11 @@ inline bool ShortCall::is_other_call(const node::Entry& entry, int publisher) {
 // Either those ranks see the change in their last look before they sleep, or this rank sees that they sleep.
 inline void ShortCall::wake() {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (!engine_.node_->any_sleeps()) return;
+    if (!engine_.node()->any_sleeps()) return;
     for (int rank = first_; rank <= last_; ++rank) {
         const int peer = communicator_.group->world_rank(rank);
         // The message may need a poll, so somebody must look here (Lane::leave_parked()).
-        if (rank != rank_ && engine_.wake_in_node(peer) && engine_.sleeps()) engine_.set_sleeping(false);
+        if (rank != rank_ && engine_.node_link().wake(peer) && engine_.sleeps()) engine_.set_sleeping(false);
     }
 }
 

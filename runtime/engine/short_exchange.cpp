@@ -111,7 +111,7 @@ void ShortExchange::tell() {
     if (tells_at_once_ || memory_.any_sleeps()) {
         // One look at all ranks takes less time than several at one rank each.
         const bool is_one = (to_tell_ & (to_tell_ - 1)) == 0;
-        operation_.engine().tell_node(operation_, is_one ? rank_at(std::countr_zero(to_tell_)) : kEverybody);
+        operation_.engine().node_link().tell(operation_, is_one ? rank_at(std::countr_zero(to_tell_)) : kEverybody);
     }
     to_tell_ = 0;
     if (leaves_ && unpublished_ == 0) look_for_other_calls();

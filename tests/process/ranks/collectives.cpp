@@ -93,7 +93,7 @@ ROLLCALL_SCENARIO(started) {
     scene.world.barrier();
 }
 
-// Starts many more operations than one look at node memory takes in (Engine::look_at_node()), and than a publisher may be ahead of its
+// Starts many more operations than one look at node memory takes in (NodeLink::look()), and than a publisher may be ahead of its
 // readers. The last rank comes when the others sleep. Each rank waits for its last call first.
 ROLLCALL_SCENARIO(many_started) {
     constexpr std::uint64_t kCalls = 1500;

@@ -1,4 +1,5 @@
-// The engine's part in the board: the arrivals that other ranks write there, and signals (Operation::turn()).
+#include "runtime/engine/board_watch.hpp"
+
 #include <atomic>
 #include <vector>
 
@@ -12,20 +13,35 @@ constexpr std::size_t kSlotsInVain = 64;
 
 }  // namespace
 
-void Engine::wake(int peer) {
-    switch (transport_.put_wake(peer)) {
+void BoardWatch::watch(Operation& operation) {
+    watching_.push_back(&operation);
+    look(true);
+}
+
+void BoardWatch::listen_for(Operation& operation) {
+    board_ = engine_.transport_.board().data();
+    if (!operation.heard_all()) listening_.push_back(&operation);
+}
+
+void BoardWatch::forget(Operation& operation) {
+    std::erase(watching_, &operation);
+    std::erase(listening_, &operation);
+}
+
+void BoardWatch::wake(int peer) {
+    switch (engine_.transport_.put_wake(peer)) {
         case transport::PutWake::wakes: return;
         case transport::PutWake::silent: {
-            const std::byte* board = transport_.peer_board(peer);
+            const std::byte* board = engine_.transport_.peer_board(peer);
             if (board && !is_sleeping(board)) return;
             break;
         }
         case transport::PutWake::unknown: break;
     }
-    send_control(peer, MessageKind::nudge, {});
+    engine_.send_control(peer, MessageKind::nudge, {});
 }
 
-void Engine::put_signals(Operation& operation, int first, int count) {
+void BoardWatch::put_signals(Operation& operation, int first, int count) {
     CommunicatorState& communicator = operation.communicator_;
     const Group& group = *communicator.group;
     const std::uint64_t turn = operation.turn_;
@@ -40,24 +56,24 @@ void Engine::put_signals(Operation& operation, int first, int count) {
     std::atomic_thread_fence(std::memory_order_release);
     bool direct = false;
     each([&](int peer, std::uint64_t slot) {
-        if (std::byte* board = transport_.peer_board(peer)) {
+        if (std::byte* board = engine_.transport_.peer_board(peer)) {
             write_signal(board, slot, turn, signal);
             direct = true;
             return;
         }
-        transport_.put(peer, signal_offset(slot, turn), std::as_bytes(std::span(&signal, 1)));
+        engine_.transport_.put(peer, signal_offset(slot, turn), std::as_bytes(std::span(&signal, 1)));
         wake(peer);
     });
     if (!direct) return;
     // One fence serves all ranks: either they see the signal in their last look before they sleep, or this rank sees that they sleep.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     each([&](int peer, std::uint64_t) {
-        const std::byte* board = transport_.peer_board(peer);
-        if (board && says_sleeping(board)) send_control(peer, MessageKind::nudge, {});
+        const std::byte* board = engine_.transport_.peer_board(peer);
+        if (board && says_sleeping(board)) engine_.send_control(peer, MessageKind::nudge, {});
     });
 }
 
-unsigned Engine::listen() {
+unsigned BoardWatch::listen() {
     unsigned heard = 0;
     for (std::size_t i = 0; i < listening_.size();) {
         Operation& operation = *listening_[i];
@@ -67,43 +83,44 @@ unsigned Engine::listen() {
         }
         listening_[i] = listening_.back();
         listening_.pop_back();
-        touch(operation);
+        engine_.touch(operation);
         ++heard;
     }
     return heard;
 }
 
-void Engine::end_turn(Operation& operation) {
+void BoardWatch::end_turn(Operation& operation) {
     std::erase(listening_, &operation);
     // Failed operations do not count: no later operation of their communicator succeeds.
     if (operation.failed()) return;
     CommunicatorState& communicator = operation.communicator_;
     communicator.turns_ended = operation.turn_;
     if (communicator.turns_taken == communicator.turns_ended) return;
-    active_.for_each([&](Operation& other) {
-        if (&other.communicator_ == &communicator && other.turn_ == communicator.turns_ended + 1) touch(other);
+    engine_.active_.for_each([&](Operation& other) {
+        if (&other.communicator_ == &communicator && other.turn_ == communicator.turns_ended + 1) engine_.touch(other);
     });
 }
 
-void Engine::see(Operation& operation, int rank, const BoardSlot& slot) {
+void BoardWatch::see(Operation& operation, int rank, const BoardSlot& slot) {
     Arrivals& arrivals = *operation.arrivals_;
-    if (slot.tells_of_arrival(operation.sequence()) ? arrivals.see(rank) : arrivals.predicts(rank, slot.predicted)) touch(operation);
+    if (slot.tells_of_arrival(operation.sequence()) ? arrivals.see(rank) : arrivals.predicts(rank, slot.predicted))
+        engine_.touch(operation);
 }
 
 // Each look visits some slots of each operation, the next look the following ones. So a poll costs the same however many ranks are awaited.
 // A look goes on while it finds arrivals, so ranks that arrived together are mostly seen together. It visits all slots where an operation
 // has its first look, and where there may be no next one: before this rank sleeps.
-unsigned Engine::look_at_board(bool at_all_slots) {
+unsigned BoardWatch::look(bool at_all_slots) {
     unsigned seen = 0;
-    const std::span<std::byte> board = transport_.board();
+    const std::span<std::byte> board = engine_.transport_.board();
     for (Operation* operation : watching_) {
         Arrivals& arrivals = *operation->arrivals_;
         std::vector<int>& unseen = arrivals.unseen_;
         const Group& group = *operation->communicator_.group;
-        const std::size_t most = at_all_slots || sleeps_ ? unseen.size() : kSlotsInVain;
+        const std::size_t most = at_all_slots || engine_.sleeps_ ? unseen.size() : kSlotsInVain;
         std::size_t& next = arrivals.next_look_;
         for (std::size_t left = unseen.size(), in_vain = 0; left > 0 && in_vain < most; --left) {
-            ++other_steps_;
+            ++engine_.other_steps_;
             if (next >= unseen.size()) next = 0;
             const int rank = unseen[next];
             const BoardSlot slot = read_slot(board, group.slot_of(operation->rank(), rank));
@@ -123,13 +140,11 @@ unsigned Engine::look_at_board(bool at_all_slots) {
     return seen;
 }
 
-void Engine::on_board_changed(std::uint64_t offset, std::uint64_t size) noexcept {
-    if (!node_users_.empty()) look_at_node();
-    if (size == 0) return;
+void BoardWatch::on_changed(std::uint64_t offset) {
     listen();
     if (watching_.empty()) return;
     const std::uint64_t slot_number = slot_at(offset);
-    const BoardSlot slot = read_slot(transport_.board(), slot_number);
+    const BoardSlot slot = read_slot(engine_.transport_.board(), slot_number);
     for (Operation* operation : watching_) {
         const Group& group = *operation->communicator_.group;
         const std::uint64_t first = group.slot_of(operation->rank(), 0);

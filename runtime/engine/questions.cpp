@@ -14,7 +14,7 @@ namespace rollcall::runtime {
 namespace {
 
 // A question goes to at most this many ranks at a time. The next ones are asked after a while.
-constexpr std::ptrdiff_t kAskedAtOnce = 16;
+constexpr std::ptrdiff_t kRanksAskedAtOnce = 16;
 
 /// `after` says when the rank destroyed the communicator.
 Error destroyed(const std::string& name, int rank, const std::string& after) {
@@ -101,7 +101,7 @@ void Questions::ask_about(Operation& operation) {
     header.sequence = operation.sequence();
     header.call = operation.call_;
     auto next = std::lower_bound(peers.begin(), peers.end(), operation.probe_next_);
-    for (const auto end = next + std::min(kAskedAtOnce, peers.end() - next); next != end; ++next)
+    for (const auto end = next + std::min(kRanksAskedAtOnce, peers.end() - next); next != end; ++next)
         engine_.send_control(*next, MessageKind::probe, header);
     operation.probe_next_ = next == peers.end() ? 0 : *next;
     if (operation.node_uses_) ask_for_readers(operation);

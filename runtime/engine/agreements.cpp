@@ -98,7 +98,7 @@ void Agreements::enter(AgreementCall& call) {
 // From now on this rank drops what has come and what comes. Others may wait until it has received that.
 void Agreements::note_loss(const Key& key, Entry& its) {
     its.has_lost = true;
-    if (its.caller && !is_at_the_end(key.second)) engine_.let_go_of(CallKey{key.first, 0});
+    if (its.caller && !is_at_the_end(key.second)) engine_.early_.let_go_of(CallKey{key.first, 0});
 }
 
 void Agreements::go_on(const Key& key, Entry& its, const Agreement::Messages& messages) {

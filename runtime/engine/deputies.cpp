@@ -33,8 +33,9 @@ Deputy* Deputies::make(CommunicatorState& communicator, std::uint64_t sequence, 
     const std::uint64_t data = collected ? collected : part.passed_on ? part.passed_on : part.data;
     const std::array sizes = {part.contribution, data, part.own_block ? 0 : part.result};
     if (std::ranges::any_of(sizes, [](std::uint64_t size) { return size > 0; })) {
-        if (engine_.waiting_head_) engine_.land_waiting();
-        if (engine_.waiting_head_) return nullptr;  // no part that needs room overtakes a message that waits for it (Engine::land())
+        engine_.early_.land_waiting();
+        // No part that needs room overtakes a message that waits for it (EarlyMessages::land()).
+        if (engine_.early_.any_waits_for_room()) return nullptr;
     }
     std::array<Bytes, sizes.size()> taken{};
     const auto give_back = [&] {
@@ -97,10 +98,10 @@ void Deputies::begin_early_calls() {
         }
         // Messages that no receive waits for are treated as any other early message.
         std::vector<EarlyMessage*> waiting;
-        engine_.early_by_call_.for_each_of(early.key, [&](EarlyMessage& message) {
+        engine_.early_.for_each_of(early.key, [&](EarlyMessage& message) {
             if (message.stage == EarlyMessage::Stage::offered && !message.waits_for_landing) waiting.push_back(&message);
         });
-        for (EarlyMessage* message : waiting) engine_.land(*message);
+        for (EarlyMessage* message : waiting) engine_.early_.land(*message);
     }
 }
 
@@ -216,7 +217,7 @@ void Deputies::let_go(Deputy& deputy) {
     CommunicatorState& communicator = deputy.operation_.communicator_;
     delete &deputy;
     if (communicator.retired) engine_.remove_if_idle(communicator);
-    if (engine_.waiting_head_) engine_.land_waiting();  // there is room now
+    engine_.early_.land_waiting();  // there is room now
 }
 
 void Deputies::give_up_all_of(const CommunicatorState& communicator) {

@@ -89,7 +89,7 @@ bool Deputies::hand_over(Operation& caller) {
     }
     if (!engine_.may_keep(part.contribution + part.data + part.kept + part.passed_on)) return false;
     // Calls that do not match must be reported as they are without a deputy.
-    if (engine_.early_by_call_.find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); }))
+    if (engine_.early_.by_call().find_if(caller.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(caller.call_); }))
         return false;
     if (!pays_to_leave(caller, part)) return false;
     const bool phantom = !caller.arguments_.contribution.data && !caller.arguments_.data.data;

@@ -19,18 +19,14 @@ Engine::Engine(transport::Transport& transport, transport::Machine& machine, Fra
 }
 
 void Engine::close() noexcept {
-    closing_ = lands_waiting_ = true;  // What deputies hold is freed, but nothing is told of it, and nothing else lands in its place.
+    closing_ = true;  // What deputies hold is freed, but nothing is told of it, and nothing else lands in its place.
+    early_.stop_landing();
     deputies_.free_all();
 }
 
 Engine::~Engine() {
     close();
-    std::vector<EarlyMessage*> left;
-    early_.for_each([&](EarlyMessage& early) { left.push_back(&early); });
-    peers_.for_each([&](int, PeerState& peer) {
-        for (EarlyMessage* early = peer.overtaking; early; early = early->next) left.push_back(early);
-    });
-    for (EarlyMessage* early : left) free_early(*early);
+    early_.free_all();
 }
 
 void Engine::set_sleeping(bool sleeps) noexcept {
@@ -83,7 +79,7 @@ std::optional<Error> Engine::loss() const {
 
 void Engine::stop_expecting(std::uint64_t number, std::optional<std::uint64_t> id) {
     communicators_.stop_expecting(number, id);
-    let_go_of_past();
+    early_.let_go_of_past();
 }
 
 void Engine::add(CommunicatorState& communicator) {
@@ -96,10 +92,10 @@ void Engine::add(CommunicatorState& communicator) {
     peers_.for_each_gone([&](int peer) {
         if (communicator.group->rank_of(peer) >= 0) break_it(dead(peer));
     });
-    if (communicator.broken) let_go_of_broken(communicator);
+    if (communicator.broken) early_.let_go_of_broken(communicator);
     // Ranks that had made it earlier have called on it already.
-    if (early_by_call_.size() > 0)
-        early_.for_each([&](const EarlyMessage& early) {
+    if (early_.by_call().size() > 0)
+        early_.by_key().for_each([&](const EarlyMessage& early) {
             if (early.key.communicator == communicator.group->id && early.key.sequence != 0) deputies_.begins_with(communicator, early);
         });
 }
@@ -108,12 +104,12 @@ void Engine::remove(CommunicatorState& communicator) {
     if (agrees_) agreements_.forget(communicator.group->id);
     announcements_.end(communicator);
     communicators_.remove(communicator);
-    let_go_of_past();
+    early_.let_go_of_past();
 }
 
 void Engine::expect_departures() {
     closing_ = true;
-    let_go_of_all();
+    early_.let_go_of_all();
 }
 
 }  // namespace rollcall::runtime

@@ -15,6 +15,7 @@
 #include "runtime/engine/board_watch.hpp"
 #include "runtime/engine/communicators.hpp"
 #include "runtime/engine/deputies.hpp"
+#include "runtime/engine/early_messages.hpp"
 #include "runtime/engine/engine_options.hpp"
 #include "runtime/engine/frame_arena.hpp"
 #include "runtime/engine/lifelines.hpp"
@@ -148,7 +149,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool has_failure_notices_under_way() const noexcept { return notices_under_way_ > 0 || (announces_ && announcements_.any_round()); }
     std::uint64_t finished() const noexcept { return finished_; }          ///< Grows by one whenever a Waitable is done.
     std::uint64_t look_changes() const noexcept { return look_changes_; }  ///< Grows when size_of_next() may do something else now.
-    std::uint64_t early_messages() const noexcept { return early_.size(); }
+    std::uint64_t early_messages() const noexcept { return early_.by_key().size(); }
     /// How many entries of tables, of lists and of the board were looked at (MatchTable::steps()). Tests check what searches cost.
     std::uint64_t steps() const noexcept;
     std::size_t remembered_communicators() const noexcept { return communicators_.ambiguous(); }  ///< As Communicators::ambiguous().
@@ -174,6 +175,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class CallerNotice;
     friend class Deputies;
     friend class Deputy;
+    friend class EarlyMessages;
     friend class KeptSend;
     friend class Operation;
     friend class Transfer;
@@ -201,24 +203,7 @@ class alignas(64) Engine final : public transport::Sink {
     bool fits_own_size(Transfer& transfer, const Call& call, int caller, std::uint64_t size);
     int caller_of(const CollectiveHeader& header) const;  ///< The world rank that made the call to which this message belongs.
     void fetch(Transfer& transfer, const transport::Offer& offer, std::uint64_t size, EarlyMessage* early = nullptr);
-    void let_go(EarlyMessage& early);
-    void let_go_all(EarlyMessage* forgotten);
-    template <class Unwanted>
-    void let_go_if(Unwanted unwanted);
-    void let_go_of(const CallKey& call);  ///< With sequence 0: of the communicator's point-to-point messages.
-    void let_go_of_broken(const CommunicatorState& communicator);
-    void let_go_of_past();  ///< Of communicators that do not exist here and never will.
-    void let_go_of_all();
-    void forget(EarlyMessage& early);
-    void free_early(EarlyMessage& early);
-    void wait_again(EarlyMessage& early);
-    bool land(EarlyMessage& early);
-    bool land_now(EarlyMessage& early);
-    void land_waiting();
-    void after_landing(EarlyMessage& early, transport::Outcome outcome);
     void copy_out(Transfer& transfer, EarlyMessage& early);
-    void wait_for_room(EarlyMessage& early) noexcept;
-    void stop_waiting_for_room(EarlyMessage& early) noexcept;
 
     // transfers and operations
     Transfer& new_transfer(Operation& operation, Transfer::Direction direction, int peer, transport::Bytes buffer, std::uint64_t step);
@@ -306,11 +291,10 @@ class alignas(64) Engine final : public transport::Sink {
     const bool tells_of_puts_ = transport_.tells_of_puts();
     const bool has_model_time_ = machine_.has_model_time();
     MatchTable<Transfer> posted_;
-    MatchTable<EarlyMessage> early_;
+    EarlyMessages early_{*this};
 
     Peers peers_;
     MatchTable<Operation, Operation::ByCall> active_;  ///< Operations under way.
-    MatchTable<EarlyMessage, ByCall> early_by_call_;   ///< The messages of early_ that belong to collectives.
     Communicators communicators_;
     Backlog backlog_;
     Announcements announcements_{*this};
@@ -318,8 +302,6 @@ class alignas(64) Engine final : public transport::Sink {
     Questions questions_{*this};
     std::unique_ptr<Error> ended_, ending_;  ///< Set when the whole job has ended, or will have when dead ranks have been heard out.
     Landing landing_;
-    EarlyMessage *waiting_head_ = nullptr, *waiting_tail_ = nullptr;  ///< Early messages that wait for room to land, in order of arrival.
-    bool lands_waiting_ = false;                                      ///< land_waiting() is running.
     std::uint64_t notices_under_way_ = 0, other_steps_ = 0, look_changes_ = 0;
     SignsOfLife* signs_of_life_ = nullptr;
     Nanoseconds next_look_ = 0;    ///< When tick() looks for signs of life again.

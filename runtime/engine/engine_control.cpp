@@ -15,7 +15,8 @@ using transport::ConstBytes;
 }  // namespace
 
 std::uint64_t Engine::steps() const noexcept {
-    return std::uint64_t{posted_.steps()} + early_.steps() + active_.steps() + early_by_call_.steps() + peeks_.steps() + other_steps_;
+    return std::uint64_t{posted_.steps()} + early_.by_key().steps() + active_.steps() + early_.by_call().steps() + peeks_.steps() +
+           other_steps_;
 }
 
 void Engine::tell_failed(int peer, std::uint64_t communicator, std::uint64_t from, const Error& error, std::uint8_t flags) {
@@ -45,9 +46,9 @@ void Engine::on_control(const CollectiveHeader& header, ConstBytes payload) {
             const auto is_it = [&](const EarlyMessage& early) {
                 return early.key == key && early.ordinal == header.base.ordinal && early.stage == EarlyMessage::Stage::offered;
             };
-            if (EarlyMessage* early = early_.find_if(key, is_it)) {
-                forget(*early);
-                let_go(*early);
+            if (EarlyMessage* early = early_.by_key().find_if(key, is_it)) {
+                early_.forget(*early);
+                early_.let_go(*early);
                 return;
             }
             // The message came before its turn: only its place in the stream is kept.

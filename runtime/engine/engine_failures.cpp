@@ -82,7 +82,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
         deputies_.let_caller_go(*announced);
     }
     // No receive will ever want the early messages of this communicator, and their senders wait. No caller will take what deputies have.
-    let_go_of_broken(communicator);
+    early_.let_go_of_broken(communicator);
     deputies_.let_go_of_ended(communicator);
     if (node())
         node()->withdraw(
@@ -93,7 +93,7 @@ void Engine::break_communicator(CommunicatorState& communicator, std::uint64_t f
 void Engine::tick(Nanoseconds now) noexcept {
     due_ = kNever;
     if (node_.owes_nudges()) node_.nudge_again();
-    if (waiting_head_) land_waiting();
+    early_.land_waiting();
     if (active_.size() > 0) want_tick(questions_.ask(now));
     if (announces_) want_tick(announcements_.tick(now));
     if (agrees_) want_tick(agreements_.tick(now));

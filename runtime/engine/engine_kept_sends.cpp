@@ -61,15 +61,15 @@ void KeptSend::ended() noexcept {
     Engine& engine = *transfer.engine;
     if (const Error* error = transfer.error()) tell_of_loss(*error);
     engine.kept_sends_.erase(place);  // this object is gone
-    if (engine.waiting_head_) engine.land_waiting();
+    engine.early_.land_waiting();
 }
 
 bool Engine::may_keep(std::uint64_t bytes) noexcept {
     const auto has_room = [&] { return landing_.used() + bytes <= Landing::most_kept(landing_.budget()); };
     if (!landing_.could_hold(bytes)) return false;
     if (!has_room()) landing_.reclaim();
-    if (waiting_head_) land_waiting();
-    return has_room() && !waiting_head_;
+    early_.land_waiting();
+    return has_room() && !early_.any_waits_for_room();
 }
 
 Nanoseconds Engine::patience(const Transfer& send) const noexcept {

@@ -48,8 +48,8 @@ struct Engine::Incoming {
 
 void Engine::receive(Transfer& transfer) {
     watch_over_peers();
-    if (EarlyMessage* early = early_.find(transfer.key)) {
-        forget(*early);
+    if (EarlyMessage* early = early_.by_key().find(transfer.key)) {
+        early_.forget(*early);
         return match(transfer, *early);
     }
     if (peers_.any_dead() && peers_.is_gone(transfer.peer())) return finish_failed(transfer, dead(transfer.peer()));
@@ -163,16 +163,16 @@ void Engine::deliver_overtaking(PeerState& peer) {
         early.previous = nullptr;
         ++peer.expected;
         if (early.dropped) {
-            free_early(early);
+            early_.free(early);
         } else if (Transfer* transfer = posted_.take(early.key)) {
             match(*transfer, early);
         } else if (communicators_.is_past(early.key.communicator) || (agrees_ && agreements_.drops(early.key.communicator))) {
-            let_go(early);
+            early_.let_go(early);
         } else {
             early_.insert(early);
             ++look_changes_;
             if (peeks_.size() > 0) show(early);
-            if (early.stage == EarlyMessage::Stage::offered) land(early);
+            if (early.stage == EarlyMessage::Stage::offered) early_.land(early);
         }
     }
 }
@@ -190,7 +190,7 @@ void Engine::deliver(const Incoming& message) {
         ++look_changes_;
         if (peeks_.size() > 0) [[unlikely]]
             show(early);
-        if (message.offered) land(early);
+        if (message.offered) early_.land(early);
         return;
     }
     Operation* const operation = find_active(key.communicator, key.sequence);
@@ -212,9 +212,8 @@ void Engine::deliver(const Incoming& message) {
     }
     EarlyMessage& early = keep(message);
     early_.insert(early);
-    early_by_call_.insert(early);
     if (communicator && !operation && deputies_.begins_with(*communicator, early)) return;
-    if (message.offered && !land(early) && (message.header.base.flags & kTellDeferred)) {
+    if (message.offered && !early_.land(early) && (message.header.base.flags & kTellDeferred)) {
         CollectiveHeader header = message.header;
         header.base.flags = 0;
         send_control(key.source, MessageKind::deferred, header);
@@ -324,10 +323,10 @@ void Engine::fetch(Transfer& transfer, const Offer& offer, std::uint64_t size, E
     } catch (...) {
         transfer.stage = Transfer::Stage::idle;
         transfer.received = 0;
-        if (early) wait_again(*early);
+        if (early) early_.wait_again(*early);
         throw;
     }
-    if (early) free_early(*early);
+    if (early) early_.free(*early);
     switch (started) {
         case Started::done: return finish(transfer);
         case Started::failed: return lose(transfer);
@@ -350,16 +349,16 @@ void Engine::match(Transfer& transfer, EarlyMessage& early) {
     try {
         is_wanted = fits(transfer, early.call, early.caller, early.size);
     } catch (...) {  // There is no memory to say what is wrong with it.
-        wait_again(early);
+        early_.wait_again(early);
         throw;
     }
-    if (!is_wanted) return let_go(early);
+    if (!is_wanted) return early_.let_go(early);
     if (transfer.operation && early.size && !transfer.operation->first_data_) transfer.operation->first_data_ = machine_.now();
     switch (early.stage) {
         case EarlyMessage::Stage::held: {
             move_bytes(transfer.buffer, {early.buffer.data, early.size});
             transfer.received = early.size;
-            let_go(early);
+            early_.let_go(early);
             return finish(transfer);
         }
         case EarlyMessage::Stage::offered: return fetch(transfer, early.offer, early.size, &early);
@@ -369,8 +368,16 @@ void Engine::match(Transfer& transfer, EarlyMessage& early) {
             early.claimed = &transfer;
             return;
         case EarlyMessage::Stage::landed: return copy_out(transfer, early);
-        case EarlyMessage::Stage::unreadable: let_go(early); return finish_failed(transfer, unreadable(transfer.peer()));
+        case EarlyMessage::Stage::unreadable: early_.let_go(early); return finish_failed(transfer, unreadable(transfer.peer()));
     }
+}
+
+void Engine::copy_out(Transfer& transfer, EarlyMessage& early) {
+    transfer.stage = Transfer::Stage::moving;
+    transfer.received = early.size;
+    transfer.early = &early;
+    const transport::Bytes into{transfer.buffer.data, early.size};
+    if (machine_.copy(into, early.buffer, transfer) == Started::done) finish(transfer);
 }
 
 }  // namespace rollcall::runtime

@@ -108,8 +108,8 @@ void Engine::start(Operation& operation) {
             else
                 fail(operation, Error(broken.code(), fmt::format("{}; {}", broken.what(), undelivered->what()), broken.failed_rank()));
         } else {
-            const EarlyMessage* other =
-                early_by_call_.find_if(operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
+            const EarlyMessage* other = early_.by_call().find_if(
+                operation.key_, [&](const EarlyMessage& early) { return !early.call.agrees_with(operation.call_); });
             if (other) operation.tell_call_differs(Call(other->call), other->caller);
         }
     } catch (...) {
@@ -236,7 +236,7 @@ void Engine::finish(Operation& operation) {
     if (operation.turn_) board_.end_turn(operation);
     if (operation.watches_node_) node_.stop_watching(operation);
     active_.remove(operation);
-    let_go_of(operation.key_);
+    early_.let_go_of(operation.key_);
     ++finished_;
     const auto on_done = operation.on_done;
     void* const context = operation.on_done_context;

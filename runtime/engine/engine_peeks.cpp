@@ -9,7 +9,7 @@ namespace rollcall::runtime {
 void Peek::begin(Engine& engine) { engine.peek(*this); }
 
 void Transfer::begin_if_next(Engine& its_engine, std::uint32_t its_ordinal) {
-    const EarlyMessage* const next_one = its_engine.early_.find(key);
+    const EarlyMessage* const next_one = its_engine.early_.by_key().find(key);
     if (next_one && next_one->ordinal == its_ordinal) return Transfer::begin(its_engine);
     engine = &its_engine;
     miss();
@@ -27,7 +27,7 @@ void Engine::peek(Peek& peek) {
     const int peer = peek.key.source;
     const bool is_first = !peeks_.find(peek.key);
     peeks_.insert(peek);
-    if (const EarlyMessage* early = early_.find(peek.key)) return show(*early);
+    if (const EarlyMessage* early = early_.by_key().find(peek.key)) return show(*early);
     try {
         if (peers_.any_dead() && peers_.is_gone(peer)) {
             const Error error = dead(peer);
@@ -63,7 +63,7 @@ void Engine::end_peek(Peek& peek, const Error* error) {
 }
 
 std::optional<std::uint64_t> Engine::size_of_next(const MatchKey& key) {
-    if (const EarlyMessage* early = early_.find(key)) return early->size;
+    if (const EarlyMessage* early = early_.by_key().find(key)) return early->size;
     if (peers_.any_dead() && peers_.is_gone(key.source)) throw dead(key.source);
     if (const Error* const why = agrees_ ? agreements_.refusal(key.communicator) : nullptr) throw Error(*why);
     PeerState& peer = peers_[key.source];

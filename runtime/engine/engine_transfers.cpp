@@ -55,8 +55,8 @@ void Transfer::complete(Outcome outcome) noexcept {
         engine->lose(*this);
 }
 
-void EarlyMessage::complete(Outcome outcome) noexcept { engine->after_landing(*this, outcome); }
-void EarlyMessage::let_go() noexcept { engine->let_go(*this); }
+void EarlyMessage::complete(Outcome outcome) noexcept { engine->early_.after_landing(*this, outcome); }
+void EarlyMessage::let_go() noexcept { engine->early_.let_go(*this); }
 
 // --- sending ---------------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ void Engine::free_transfer(Transfer& transfer) {
 
 void Engine::finish(Transfer& transfer) {
     transfer.stage = Transfer::Stage::done;
-    if (EarlyMessage* early = std::exchange(transfer.early, nullptr)) free_early(*early);
+    if (EarlyMessage* early = std::exchange(transfer.early, nullptr)) early_.free(*early);
     Operation* operation = transfer.operation;
     if (!operation) {
         ++finished_;
@@ -227,7 +227,8 @@ void Engine::receive_again(Transfer& transfer) {
     transfer.received = 0;
     transfer.stage = Transfer::Stage::idle;
     if (transfer.flags & Transfer::kOnlySeen) return transfer.miss();
-    if (early_.find(transfer.key) || (peers_.any_dead() && peers_.is_gone(transfer.peer())) || refuses(transfer)) return receive(transfer);
+    if (early_.by_key().find(transfer.key) || (peers_.any_dead() && peers_.is_gone(transfer.peer())) || refuses(transfer))
+        return receive(transfer);
     transfer.stage = Transfer::Stage::posted;
     posted_.insert_before(transfer, [&](const Transfer& other) {
         return transfer.operation || static_cast<std::int32_t>(other.number - transfer.number) > 0;  // modulo 2^32

@@ -70,7 +70,7 @@ Pending Operation::receive(int from, transport::Bytes bytes, std::uint64_t step,
 }
 
 const EarlyMessage* Operation::find_early(int from, std::uint64_t step) const {
-    return engine_->early_.find(
+    return engine_->early_.by_key().find(
         {communicator_.group->id, key_.sequence, ranks_.first_step + step, communicator_.group->world_rank(member(from))});
 }
 
@@ -91,13 +91,13 @@ int Operation::called_by() const noexcept { return alone_ && !has_arrived() ? ow
 Landed Operation::take_landed(int from) {
     const int peer = communicator_.group->world_rank(member(from));
     EarlyMessage* const early =
-        engine_->early_by_call_.find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.has_landed(); });
+        engine_->early_.by_call().find_if(key_, [&](const EarlyMessage& one) { return one.key.source == peer && one.has_landed(); });
     if (!early) return {};
     if (!call_.agrees_with(early->call)) {
         tell_call_differs(Call(early->call), early->caller);
         return {};
     }
-    engine_->forget(*early);
+    engine_->early_.forget(*early);
     if (early->size && !first_data_) first_data_ = now();
     return {*early, early->key.tag - ranks_.first_step};
 }

@@ -59,9 +59,9 @@ class ShortCall {
 // What an Operation checks, waits for or hands over at its beginning and its end concerns other operations or early messages. There are
 // none. (The first call of a communicator finds the places of its ranks in node memory, so it is an Operation.)
 inline bool ShortCall::is_alone() const noexcept {
-    return engine_.active_.size() == 0 && engine_.early_by_call_.size() == 0 && !engine_.deputies_.any_expected() && !engine_.ready_head_ &&
-           !engine_.has_early_calls_ && sequence_ == communicator_.begun + 1 && !communicator_.broken && !communicator_.places.empty() &&
-           !engine_.tells_of_puts_ && !engine_.has_model_time_;
+    return engine_.active_.size() == 0 && engine_.early_.by_call().size() == 0 && !engine_.deputies_.any_expected() &&
+           !engine_.ready_head_ && !engine_.has_early_calls_ && sequence_ == communicator_.begun + 1 && !communicator_.broken &&
+           !communicator_.places.empty() && !engine_.tells_of_puts_ && !engine_.has_model_time_;
 }
 
 inline bool ShortCall::end_at_once() {

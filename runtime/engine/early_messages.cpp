@@ -1,7 +1,9 @@
-// The engine's early messages: where they wait, how they land, and how they are dropped.
+#include "runtime/engine/early_messages.hpp"
+
 #include <cstdlib>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -24,34 +26,38 @@ bool may_land(const EarlyMessage& early, const Landing& landing) {
 
 }  // namespace
 
-void Engine::wait_for_room(EarlyMessage& early) noexcept {
+void EarlyMessages::insert(EarlyMessage& early) {
+    by_key_.insert(early);
+    if (early.key.sequence != 0) by_call_.insert(early);
+}
+
+void EarlyMessages::wait_for_room(EarlyMessage& early) noexcept {
     early.waits_for_landing = true;
     early.next = nullptr;
     early.previous = waiting_tail_;
     (waiting_tail_ ? waiting_tail_->next : waiting_head_) = &early;
     waiting_tail_ = &early;
-    if (node()) want_tick(machine_.now() + kBetweenLooksForRoom);
+    if (engine_.node()) engine_.want_tick(engine_.machine_.now() + kBetweenLooksForRoom);
 }
 
-void Engine::stop_waiting_for_room(EarlyMessage& early) noexcept {
+void EarlyMessages::stop_waiting_for_room(EarlyMessage& early) noexcept {
     if (!std::exchange(early.waits_for_landing, false)) return;
     (early.previous ? early.previous->next : waiting_head_) = early.next;
     (early.next ? early.next->previous : waiting_tail_) = early.previous;
     early.next = early.previous = nullptr;
 }
 
-// Removes the message from the tables and the list, because a receive wants it now or none ever will.
-void Engine::forget(EarlyMessage& early) {
-    early_.remove(early);
-    if (early.key.sequence != 0) early_by_call_.remove(early);
+void EarlyMessages::forget(EarlyMessage& early) {
+    by_key_.remove(early);
+    if (early.key.sequence != 0) by_call_.remove(early);
     stop_waiting_for_room(early);
 }
 
 // All of them are forgotten before the first one is freed: room that becomes free must not go to another of them.
 template <class Unwanted>
-void Engine::let_go_if(Unwanted unwanted) {
+void EarlyMessages::let_go_if(Unwanted unwanted) {
     EarlyMessage* forgotten = nullptr;
-    early_.for_each([&](EarlyMessage& early) {
+    by_key_.for_each([&](EarlyMessage& early) {
         if (!unwanted(early)) return;
         forget(early);
         early.next = std::exchange(forgotten, &early);
@@ -59,39 +65,39 @@ void Engine::let_go_if(Unwanted unwanted) {
     let_go_all(forgotten);
 }
 
-void Engine::let_go_of(const CallKey& call) {
+void EarlyMessages::let_go_of(const CallKey& call) {
     if (call.sequence == 0)
         return let_go_if([&](const EarlyMessage& early) { return early.key.communicator == call.communicator && early.key.sequence == 0; });
     EarlyMessage* forgotten = nullptr;
-    early_by_call_.for_each_of(call, [&](EarlyMessage& early) {
+    by_call_.for_each_of(call, [&](EarlyMessage& early) {
         forget(early);
         early.next = std::exchange(forgotten, &early);
     });
     let_go_all(forgotten);
 }
 
-void Engine::let_go_of_broken(const CommunicatorState& communicator) {
+void EarlyMessages::let_go_of_broken(const CommunicatorState& communicator) {
     let_go_if([&](const EarlyMessage& early) {
         return early.key.communicator == communicator.group->id && early.key.sequence != 0 && communicator.is_broken_at(early.key.sequence);
     });
 }
 
-void Engine::let_go_of_past() {
-    let_go_if([&](const EarlyMessage& early) { return communicators_.is_past(early.key.communicator); });
+void EarlyMessages::let_go_of_past() {
+    let_go_if([&](const EarlyMessage& early) { return engine_.communicators_.is_past(early.key.communicator); });
 }
 
-void Engine::let_go_of_all() {
+void EarlyMessages::let_go_of_all() {
     let_go_if([](const EarlyMessage&) { return true; });
     // Also those that came before their turn. One that was retracted has been declined.
-    peers_.for_each([&](int, PeerState& peer) {
+    engine_.peers_.for_each([&](int, PeerState& peer) {
         while (EarlyMessage* const early = peer.overtaking) {
             peer.overtaking = std::exchange(early->next, nullptr);
-            early->dropped ? free_early(*early) : let_go(*early);
+            early->dropped ? free(*early) : let_go(*early);
         }
     });
 }
 
-void Engine::let_go_all(EarlyMessage* forgotten) {
+void EarlyMessages::let_go_all(EarlyMessage* forgotten) {
     while (forgotten) {
         EarlyMessage* early = std::exchange(forgotten, forgotten->next);
         early->next = nullptr;
@@ -99,61 +105,68 @@ void Engine::let_go_all(EarlyMessage* forgotten) {
     }
 }
 
-void Engine::let_go(EarlyMessage& early) {
+void EarlyMessages::let_go(EarlyMessage& early) {
     switch (early.stage) {
-        case EarlyMessage::Stage::held: give_credit(early.key.source, early.charge); break;
-        case EarlyMessage::Stage::offered: transport_.decline(early.offer); break;
+        case EarlyMessage::Stage::held: engine_.give_credit(early.key.source, early.charge); break;
+        case EarlyMessage::Stage::offered: engine_.transport_.decline(early.offer); break;
         case EarlyMessage::Stage::landing: early.dropped = true; return;
         case EarlyMessage::Stage::landed:
         case EarlyMessage::Stage::unreadable: break;
     }
-    free_early(early);
+    free(early);
 }
 
-// There was no memory to give it to its receive. It waits for the next one, as the oldest of its key. The tables need no more memory than
-// before.
-void Engine::wait_again(EarlyMessage& early) {
-    early_.insert_before(early, [](const EarlyMessage&) { return true; });
-    if (early.key.sequence != 0) early_by_call_.insert(early);
-    if (early.stage == EarlyMessage::Stage::offered && may_land(early, landing_)) wait_for_room(early);
+// The tables need no more memory than before.
+void EarlyMessages::wait_again(EarlyMessage& early) {
+    by_key_.insert_before(early, [](const EarlyMessage&) { return true; });
+    if (early.key.sequence != 0) by_call_.insert(early);
+    if (early.stage == EarlyMessage::Stage::offered && may_land(early, engine_.landing_)) wait_for_room(early);
 }
 
-void Engine::free_early(EarlyMessage& early) {
-    if (early.key.sequence == 0) backlog_.has_come(early.key);
+void EarlyMessages::free(EarlyMessage& early) {
+    if (early.key.sequence == 0) engine_.backlog_.has_come(early.key);
     const bool landed = early.from_landing;
     if (landed)
-        landing_.give_back(early.buffer);
+        engine_.landing_.give_back(early.buffer);
     else
         std::free(early.buffer.data);
     early.~EarlyMessage();
-    arena_.release(&early, sizeof early);
-    if (landed && waiting_head_) land_waiting();
+    engine_.arena_.release(&early, sizeof early);
+    if (landed) land_waiting();
 }
 
-// Returns whether the message has begun to land.
-bool Engine::land(EarlyMessage& early) {
-    if (!may_land(early, landing_)) return false;
-    if (waiting_head_) land_waiting();  // node memory may have become free meanwhile
+void EarlyMessages::free_all() {
+    std::vector<EarlyMessage*> left;
+    by_key_.for_each([&](EarlyMessage& early) { left.push_back(&early); });
+    engine_.peers_.for_each([&](int, PeerState& peer) {
+        for (EarlyMessage* early = peer.overtaking; early; early = early->next) left.push_back(early);
+    });
+    for (EarlyMessage* early : left) free(*early);
+}
+
+bool EarlyMessages::land(EarlyMessage& early) {
+    if (!may_land(early, engine_.landing_)) return false;
+    land_waiting();  // node memory may have become free meanwhile
     // No message overtakes one that waits, so that small messages do not starve a large one.
     if (!waiting_head_ && land_now(early)) return true;
     wait_for_room(early);
     return false;
 }
 
-bool Engine::land_now(EarlyMessage& early) {
-    const auto buffer = landing_.take(early.size, early.offer.phantom);
+bool EarlyMessages::land_now(EarlyMessage& early) {
+    const auto buffer = engine_.landing_.take(early.size, early.offer.phantom);
     if (!buffer) return false;
     early.buffer = *buffer;
     early.from_landing = true;
     early.stage = EarlyMessage::Stage::landing;
     Started started;
     try {
-        started = transport_.fetch(early.offer, early.buffer, early);
+        started = engine_.transport_.fetch(early.offer, early.buffer, early);
     } catch (const std::bad_alloc&) {  // The message is still offered.
         early.stage = EarlyMessage::Stage::offered;
         early.from_landing = false;
-        landing_.give_back(std::exchange(early.buffer, {}));
-        want_tick(machine_.now() + kBetweenLooksForRoom);
+        engine_.landing_.give_back(std::exchange(early.buffer, {}));
+        engine_.want_tick(engine_.machine_.now() + kBetweenLooksForRoom);
         return false;
     }
     switch (started) {
@@ -164,7 +177,7 @@ bool Engine::land_now(EarlyMessage& early) {
     return true;
 }
 
-void Engine::land_waiting() {
+void EarlyMessages::land_those_that_fit() {
     if (lands_waiting_) return;  // a message that could not be fetched gave its room back: the loop below goes on
     lands_waiting_ = true;
     const struct End {
@@ -174,8 +187,8 @@ void Engine::land_waiting() {
     while (waiting_head_) {
         EarlyMessage& early = *waiting_head_;
         // Remove it from the queue first: a landing that ends at once may call this function again.
-        if (!landing_.fits_now(early.size)) landing_.reclaim();
-        if (!landing_.fits_now(early.size)) break;
+        if (!engine_.landing_.fits_now(early.size)) engine_.landing_.reclaim();
+        if (!engine_.landing_.fits_now(early.size)) break;
         stop_waiting_for_room(early);
         if (land_now(early)) continue;
         // There is no memory. Try again later, or when a buffer is given back.
@@ -184,19 +197,20 @@ void Engine::land_waiting() {
         (early.next ? early.next->previous : waiting_tail_) = &early;
         break;
     }
-    if (waiting_head_ && node()) want_tick(machine_.now() + kBetweenLooksForRoom);
+    if (waiting_head_ && engine_.node()) engine_.want_tick(engine_.machine_.now() + kBetweenLooksForRoom);
 }
 
-void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
-    if (early.dropped) return free_early(early);
+void EarlyMessages::after_landing(EarlyMessage& early, Outcome outcome) {
+    if (early.dropped) return free(early);
     if (outcome == Outcome::unreadable && !early.claimed) {
         early.stage = EarlyMessage::Stage::unreadable;  // The receive for it fails.
-        CommunicatorState* const communicator = early.key.sequence == 0 ? nullptr : communicators_.find(early.key.communicator);
+        CommunicatorState* const communicator = early.key.sequence == 0 ? nullptr : engine_.communicators_.find(early.key.communicator);
         if (!communicator) return;
         // An operation may wait until it has landed, without a receive.
-        const Error error = unreadable(early.key.source);
-        return break_communicator(*communicator, early.key.sequence,
-                                  Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what())), true);
+        const Error error = engine_.unreadable(early.key.source);
+        return engine_.break_communicator(*communicator, early.key.sequence,
+                                          Error(error.code(), fmt::format("communicator {}: {}", communicator->group->name, error.what())),
+                                          true);
     }
     if (outcome != Outcome::ok) {
         Transfer* claimed = early.claimed;
@@ -204,27 +218,20 @@ void Engine::after_landing(EarlyMessage& early, Outcome outcome) {
             claimed->early = nullptr;
         } else {
             // Its sender may take it for delivered, and no receive would ever say that it is lost.
-            if (outcome == Outcome::failed) suspect(early.key.source, "could no longer be reached");
+            if (outcome == Outcome::failed) engine_.suspect(early.key.source, "could no longer be reached");
             forget(early);
         }
-        free_early(early);
+        free(early);
         if (!claimed) return;
-        if (outcome == Outcome::withdrawn) return receive_again(*claimed);
-        if (outcome == Outcome::unreadable) return finish_failed(*claimed, unreadable(claimed->peer()));
-        return lose(*claimed);
+        if (outcome == Outcome::withdrawn) return engine_.receive_again(*claimed);
+        if (outcome == Outcome::unreadable) return engine_.finish_failed(*claimed, engine_.unreadable(claimed->peer()));
+        return engine_.lose(*claimed);
     }
     early.stage = EarlyMessage::Stage::landed;
-    if (early.claimed) return copy_out(*early.claimed, early);
+    if (early.claimed) return engine_.copy_out(*early.claimed, early);
     if (early.key.sequence == 0) return;
-    if (Operation* const operation = find_active(early.key.communicator, early.key.sequence)) touch(*operation);  // it may pass the data on
-}
-
-void Engine::copy_out(Transfer& transfer, EarlyMessage& early) {
-    transfer.stage = Transfer::Stage::moving;
-    transfer.received = early.size;
-    transfer.early = &early;
-    const transport::Bytes into{transfer.buffer.data, early.size};
-    if (machine_.copy(into, early.buffer, transfer) == Started::done) finish(transfer);
+    if (Operation* const operation = engine_.find_active(early.key.communicator, early.key.sequence))
+        engine_.touch(*operation);  // it may pass the data on
 }
 
 }  // namespace rollcall::runtime

@@ -121,6 +121,7 @@ Process::Process(std::unique_ptr<bootstrap::Bootstrap> bootstrap, Settings setti
     warn_of_limits(too_long);
     engine_->set_signs_of_life(lifelines_.get());
     connect(met, cards.storage());
+    wait_for_neighbours();
     // If each rank has a core of its own, it is faster to copy twice, because the two ranks copy at the same time.
     const bool crowded = oversubscribed(met.neighbours), prefers_single_copy = settings_.single_copy == "always" || crowded;
     if (node_) node_->set_prefers_single_copy(prefers_single_copy);
@@ -218,6 +219,13 @@ void Process::connect(const Met& met, const std::shared_ptr<const void>& storage
         const auto [allowance, accepts_data] = met.eager[peer];
         engine_->set_peer(rank, allowance, accepts_data, transport().uses_tcp() && !by_memory_.back());
     }
+}
+
+// A rank may leave as soon as it has started, and its memory goes with it. UCX 1.13 ends a process that opens such memory at this moment. So
+// no rank goes on before the others of its host have opened its memory.
+void Process::wait_for_neighbours() {
+    for (std::size_t rank = 0; rank < hosts_.size(); ++rank)
+        if (hosts_[rank] != static_cast<int>(rank)) return bootstrap_->barrier({}, kForever);
 }
 
 void Process::make_world(const std::optional<TwoJobs>& two_jobs) {

@@ -184,6 +184,7 @@ class Process : public std::enable_shared_from_this<Process> {
     void warn_of_limits(const std::vector<node::TooLong>& too_long) const;
     /// Connects the transports, and tells the engine how it reaches the other ranks. `storage` keeps the cards.
     void connect(const Met& met, const std::shared_ptr<const void>& storage);
+    void wait_for_neighbours();
     void make_world(const std::optional<TwoJobs>& two_jobs);
     void make_lane(const IdlePolicy& policy);
 

@@ -43,7 +43,11 @@ static int work(int rank, int by_id, int socket) {
     if (by_id) {
         if (rollcall_finalize(job) != ROLLCALL_OK) return fail("finalize");
     } else {
-        /* Rank 2 leaves. The others hear of that in their call, and leave, too. */
+        /* Rank 2 leaves when the others have ended the call above. They hear of that in their next call, and leave, too. */
+        char done = 1;
+        for (int other = 0; rank == 2 && other < 2; ++other)
+            if (rollcall_receive(world, &done, 1, other, 0, ROLLCALL_FOREVER, NULL) != ROLLCALL_OK) return fail("receive");
+        if (rank != 2 && rollcall_send(world, &done, 1, 2, 0, ROLLCALL_FOREVER) != ROLLCALL_OK) return fail("send");
         if (rank != 2 && (rollcall_barrier(world, ROLLCALL_FOREVER) != ROLLCALL_PEER_FAILED || !strstr(rollcall_last_error(), "rank 2") ||
                           !strstr(rollcall_last_error(), "left the job by leave()")))
             return fail("barrier without rank 2");

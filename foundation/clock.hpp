@@ -12,7 +12,7 @@ namespace rollcall::inline foundation {
 
 /// The deadline of something that has none. It is later than every other time.
 inline constexpr Nanoseconds kNever = std::numeric_limits<Nanoseconds>::max();
-inline constexpr Nanoseconds kMillisecond = 1'000'000;
+inline constexpr Nanoseconds kMicrosecond = 1'000, kMillisecond = 1'000'000;
 
 /// The time of CLOCK_MONOTONIC.
 inline Nanoseconds monotonic_now() noexcept {

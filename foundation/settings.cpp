@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <rollcall/error.hpp>
 
+#include "foundation/clock.hpp"
 #include "foundation/interfaces.hpp"
 #include "foundation/quote.hpp"
 #include "foundation/spelling.hpp"
@@ -23,7 +24,6 @@
 namespace rollcall::inline foundation {
 namespace {
 
-constexpr Nanoseconds kMicrosecond = 1'000;
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 /// A size in bytes.
@@ -49,6 +49,7 @@ struct Count {
 struct Duration {
     Nanoseconds Settings::*member;
     Nanoseconds least;
+    const char* zero = "";  ///< "0, or " where 0 is allowed besides.
 };
 
 /// One of several words, stored as a word.
@@ -102,7 +103,6 @@ bool check_net(std::string_view text) {
     parse_net_setting(text);
     return true;
 }
-
 bool check_socket_path(std::string_view text) { return text.empty() || text.starts_with('/'); }
 bool accept_any(std::string_view) { return true; }
 
@@ -162,7 +162,7 @@ constexpr std::array kFixedSettings = {
             "how long a rank waits at the start until all others have come, if `rollcall run` did not start it; 0 = without end"},
     Setting{"ROLLCALL_HEARTBEAT", Duration{&Settings::heartbeat, 0},
             "time between heartbeats of hosts, if `rollcall run` did not start the job, and of those of connected jobs; 0 = none"},
-    Setting{"ROLLCALL_SILENCE", Duration{&Settings::silence, 0},
+    Setting{"ROLLCALL_SILENCE", Duration{&Settings::silence, 100 * kMillisecond, "0, or "},
             "a host is lost after this time without a heartbeat (under `rollcall run`, see `--silence`), or without an answer to probes "
             "over the data's network; 0 = never"},
     Setting{"ROLLCALL_PORT", Count{&Settings::port, 65535, "as the starter says"},
@@ -214,7 +214,7 @@ std::string allowed(const Count& count) {
     return fmt::format("a number such as 123{}, {} or less; 0 = {}", more, format_bytes(count.most), count.zero);
 }
 std::string allowed(const Duration& duration) {
-    return fmt::format("a duration such as 20us, 50ms or 1.5s, {} or more", exact_duration(duration.least));
+    return fmt::format("a duration such as 20us, 50ms or 1.5s, {}{} or more", duration.zero, exact_duration(duration.least));
 }
 std::string allowed(const Word& word) { return fmt::format("{}", fmt::join(word.words, ", ")); }
 template <typename Enumeration>
@@ -240,8 +240,8 @@ bool read(const Count& count, std::string_view text, Settings& settings) {
     return number <= count.most && !text.ends_with('B');
 }
 bool read(const Duration& duration, std::string_view text, Settings& settings) {
-    settings.*duration.member = parse_duration(text);
-    return settings.*duration.member >= duration.least;
+    const Nanoseconds time = settings.*duration.member = parse_duration(text);
+    return time >= duration.least || (*duration.zero && time == 0);
 }
 bool read(const Word& word, std::string_view text, Settings& settings) {
     settings.*word.member = text;

@@ -1,4 +1,5 @@
 // The lane's background thread, and the notices of deaths that it watches.
+#include <algorithm>
 #include <system_error>
 #include <utility>
 
@@ -26,9 +27,10 @@ constexpr Nanoseconds kLinger = 50'000;
 // programs begin with calls.
 constexpr unsigned kIdleLooks = 8;
 constexpr Nanoseconds kTicksOfLongInterval = 8;
-// Where the transport refuses to arm, there is work, mostly. So many looks follow at once. If they find nothing, the next one waits for a
-// tick.
+// Where the transport refuses to arm, there is work, mostly. So many looks follow at once. If they find nothing, the next ones wait: the
+// other process may have no core now to take what was sent.
 constexpr unsigned kLooksAgain = 256;
+constexpr Nanoseconds kBetweenLooksAgain = kMillisecond;
 // A part that a message has begun before its caller is mostly followed by others. So for this long the thread does not wait for silence
 // before it sleeps: it would let the first message of the next part wait for a tick. Where all ranks share node memory, it waits for
 // silence: there calls take some microseconds, and to wake the thread takes longer.
@@ -174,7 +176,8 @@ void Lane::background() {
         clockid_t clock;
         if (pthread_getcpuclockid(pthread_self(), &clock) == 0) background_clock_ = clock;
     }
-    prctl(PR_SET_TIMERSLACK, policy_.tick);  // a look need not be punctual: it may share the timer interrupt of another thread
+    // A look need not be punctual: it may share the timer interrupt of another thread.
+    prctl(PR_SET_TIMERSLACK, std::min(policy_.tick, kBetweenLooksAgain));
     BackgroundState state{.descriptor = engine_.transport().descriptor(),
                           .last_polls = polls_.load(std::memory_order_relaxed),
                           .last_event = monotonic_now()};
@@ -214,7 +217,7 @@ void Lane::sleep_in_background(BackgroundState& state) {
     } else if (state.stage == Stage::looking) {
         until = monotonic_now() + policy_.tick * (state.idle_looks > kIdleLooks && state.idle_looks % 2 ? kTicksOfLongInterval : 1);
     } else if (state.stage == Stage::looking_again) {
-        until = 0;
+        until = state.looked_again < kLooksAgain ? 0 : monotonic_now() + std::min(policy_.tick, kBetweenLooksAgain);
     } else if (state.stage == Stage::parked) {
         until = due_.load(std::memory_order_relaxed);
     }
@@ -304,8 +307,9 @@ void Lane::park_if_quiet(BackgroundState& state, Nanoseconds now) {
         state.stage = BackgroundState::Stage::parked;
         state.looked_again = 0;
         counters_.background_parks.fetch_add(1, std::memory_order_relaxed);
-    } else if (!followers_.load(std::memory_order_relaxed) && state.looked_again++ < kLooksAgain) {
+    } else if (!followers_.load(std::memory_order_relaxed)) {
         state.stage = BackgroundState::Stage::looking_again;  // there is work
+        state.looked_again = std::min(state.looked_again + 1, kLooksAgain);
     }
     state.last_polls = polls_.load(std::memory_order_relaxed);  // park() polls, too
 }

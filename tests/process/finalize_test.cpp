@@ -35,6 +35,11 @@ TEST(AtTheEnd, ARequestThatOutlivesTheJobEndsIt) {
     }
 }
 
+TEST(AtTheEnd, ARankMayLeaveAsSoonAsItHasStarted) {
+    // Several times, because the others must not be faster.
+    for (int i = 0; i < 5; ++i) expect_success(8, {"leaves_at_once"});
+}
+
 TEST(AtTheEnd, ToWaitForWhatOutlivesTheJobSaysSo) {
     for (const std::string progress : {"ROLLCALL_PROGRESS=thread", "ROLLCALL_PROGRESS=host"}) {
         const Ended ended = run_ranks(2, {"waits_after_the_end"}, with({progress}));

@@ -318,6 +318,16 @@ ROLLCALL_SCENARIO(collects_early) {
     all_is_well(scene, 70);
 }
 
+// Rank 0 leaves before it has done anything. Its memory goes with it.
+ROLLCALL_SCENARIO(leaves_at_once) {
+    if (scene.rank != 0) {
+        const Error error = expect_error(ErrorCode::peer_failed, "a barrier", [&] { scene.world.barrier(); });
+        check(says(error, "rank 0") && says(error, "left the job by leave()"), "it says '{}'", error.what());
+    }
+    scene.job.leave();
+    scene.end_may_say = "was finalized";
+}
+
 // A thread of rank 1 throws while the program leaves the job. The program ends, and the others hear of the exception or that the rank has
 // left.
 ROLLCALL_SCENARIO(throws_while_leaving) {

@@ -210,18 +210,12 @@ TEST(Deaths, OfPartsThatRunWithoutTheirCallers) {
 
 TEST(LastMessages, OfRanksThatDieArriveIfTheirSendsHaveSucceeded) {
     const Death kill{"kill", 128 + SIGKILL}, exit{"exit0", 0};
-    const char* const transports = std::getenv("UCX_TLS");
-    const bool over_tcp = transports && std::string(transports) == "tcp";
     for (const auto& [how, code] : {kill, exit})
         for (const char* setting : {"ROLLCALL_SINGLE_COPY=auto", "ROLLCALL_SINGLE_COPY=no"}) {
             const JobOptions options{.environment = {setting}, .launcher = {"--grace", "60s"}};
             // With the long ones, the death may come while the receiver has taken a part.
             for (const char* message : {"8:{}:late", "5000:{}:late", "8:{}", "1000000:{}", "1000000:{}"}) {
-                // Over TCP a long one may be lost (docs/errors.md). That is rare.
-                const int tries = over_tcp && message[0] == '1' ? 3 : 1;
-                Ended ended;
-                for (int i = 0; i < tries && count(ended.out, "rank 0 done") == 0; ++i)
-                    ended = run_ranks(4, {"last_message:" + fmt::format(fmt::runtime(message), how)}, options);
+                const Ended ended = run_ranks(4, {"last_message:" + fmt::format(fmt::runtime(message), how)}, options);
                 EXPECT_EQ(ended.code, code) << message << how << setting << ended.out << ended.error;
                 EXPECT_EQ(count(ended.out, "rank 0 done"), 1) << message << how << setting << ended.out << ended.error;
             }

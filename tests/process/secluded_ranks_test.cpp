@@ -66,14 +66,10 @@ TEST(SharedMemory, IsReplacedByMessagesBetweenRanksThatAreNotDumpable) {
     fs::remove(program);
 }
 
-// Otherwise UCX may look through /proc whether the neighbours live, and finds none of them.
-constexpr const char* kNeverLooks = "UCX_KEEPALIVE_INTERVAL=inf";
-
 TEST(SharedMemory, IsThereFromTheStartForRanksThatCanOpenNothingMore) {
     if (kSanitized) GTEST_SKIP() << "the sanitizers in the ranks open files themselves";
     for (const char* const scenario : {"first_messages_without_files", "first_barrier_without_files"})
-        for (const std::string& transport : kTransports)
-            expect_success(3, {scenario}, with({"ROLLCALL_TRANSPORT=" + transport, kNeverLooks}));
+        for (const std::string& transport : kTransports) expect_success(3, {scenario}, with({"ROLLCALL_TRANSPORT=" + transport}));
 }
 
 }  // namespace

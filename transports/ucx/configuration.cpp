@@ -66,6 +66,12 @@ bool is_chosen() { return std::getenv("UCX_TLS") || std::getenv("UCX_POSIX_USE_P
 
 bool is_left_out() { return !is_chosen() && ::prctl(PR_GET_DUMPABLE) != 1; }
 
+// Whether RDMA may lead to other hosts.
+bool may_use_rdma(const TransportOptions& options) {
+    if (options.local_size == options.size) return false;
+    return options.interfaces.empty() || std::ranges::any_of(options.interfaces, &Interface::rdma);
+}
+
 Configuration read_configuration(const TransportOptions& options) {
     ucp_config_t* raw = nullptr;
     check("reading its configuration", ucp_config_read(nullptr, nullptr, &raw));
@@ -89,6 +95,10 @@ Configuration read_configuration(const TransportOptions& options) {
     // five times as long. A connection has buffers only while it transfers something.
     if (is_used({"tcp"}))
         for (const char* const name : {"TX_SEG_SIZE", "RX_SEG_SIZE"}) set_unless_given(raw, "TCP_", name, "256k");
+    // UCX asks the process at the other end of a new connection, and all of them every 20 s, whether it lives. The starter tells of deaths
+    // sooner. And where the process is gone, its kernel throws away what it has still to send over TCP when such a question comes: the last
+    // message is lost. Only hosts that are reached by RDMA are left to UCX, because nobody else can ask those without an IP address.
+    if (!may_use_rdma(options)) set_unless_given(raw, "KEEPALIVE_INTERVAL", "inf");
     if (const std::string devices = ucx_devices(options); !devices.empty()) set(raw, "NET_DEVICES", devices.c_str());
     return configuration;
 }

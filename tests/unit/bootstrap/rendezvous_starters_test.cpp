@@ -223,7 +223,8 @@ TEST_F(Torchruns, SayWhereTheyLookedForRank0InVain) {
     EXPECT_TRUE(contains(error.what(), "; MASTER_ADDR=127.0.0.1 says where rank 0 is, and " + key)) << error.what();
     set("RANK", "0");
     const Error of_rank_0 = error_of([] { join_torchrun(); });
-    EXPECT_TRUE(contains(of_rank_0.what(), "rank 1 did not come; " + key)) << of_rank_0.what();
+    // On a busy machine not even rank 0 has come after this time: "ranks 0, 1 did not come".
+    EXPECT_TRUE(contains(of_rank_0.what(), " 1 did not come; " + key)) << of_rank_0.what();
 }
 
 /// Two ranks, of which rank 1 probably comes first. Each has a value of MASTER_ADDR.

@@ -141,6 +141,8 @@ class alignas(64) Engine final : public transport::Sink {
     FrameArena& arena() noexcept { return arena_; }
     Landing& landing() noexcept { return landing_; }
     Agreements& agreements() noexcept { return agreements_; }
+    bool tells_of_puts() const noexcept { return tells_of_puts_; }    ///< As the transport does.
+    bool has_model_time() const noexcept { return has_model_time_; }  ///< Copies take virtual time (simulation).
     int rank() const noexcept { return options_.rank; }
     const Options& options() const noexcept { return options_; }
     /// The operation under way of this call, or null.
@@ -181,11 +183,7 @@ class alignas(64) Engine final : public transport::Sink {
     friend class Transfer;
     friend class Pending;
     friend class NodeLink;
-    friend class NodeUse;
-    friend class Publication;
     friend class Questions;
-    friend class Reading;
-    friend class ShortExchange;
     friend class ShortCall;
     friend struct EarlyMessage;
     struct Incoming;  ///< A message that is being delivered: eager or offered.

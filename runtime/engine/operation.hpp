@@ -243,7 +243,6 @@ class alignas(64) Operation final : public Waitable {
     friend class Deputy;
     friend class Engine;
     friend class ListedReceives;
-    friend class Transfer;
     friend class Pending;
     friend class Questions;
     friend class NodeLink;

@@ -7,8 +7,8 @@ namespace rollcall::runtime {
 ShortExchange::ShortExchange(Operation& operation, Flow flow, bool for_everybody, std::uint64_t size)
     : NodeUse(operation, size),
       for_everybody_(for_everybody),
-      tells_at_once_(operation.engine().tells_of_puts_),
-      copies_in_model_time_(operation.engine().has_model_time_),
+      tells_at_once_(operation.engine().tells_of_puts()),
+      copies_in_model_time_(operation.engine().has_model_time()),
       is_shown_(operation.communicator().shown_at_once == operation.sequence()),
       ranks_(operation.size()),
       own_(operation.rank()),

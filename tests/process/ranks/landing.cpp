@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t kLandingLarge = 300'000;
 constexpr std::chrono::seconds kLandingPatience(60);
+// Of the scene's shared words: the receiver has left its last call. In a call it may begin to fetch a message, which then waits for the
+// next.
+constexpr std::size_t kReceiverIsOut = 1;
 
 long resident_kilobytes() {
     ::malloc_trim(0);  // What was freed does not count.
@@ -171,6 +174,7 @@ ROLLCALL_SCENARIO(sends_and_goes) {
     if (scene.size < 2) return;
     still_works(scene.world);
     if (scene.rank == 0) {
+        scene.await(kReceiverIsOut);
         for (int i = 0; i < kMessages; ++i) {
             auto what = pattern(kLandingLarge + static_cast<std::uint64_t>(i), key(0, static_cast<std::uint64_t>(i)));
             scene.world.send(std::span<const std::byte>(what), 1, 6, kLandingPatience);
@@ -182,6 +186,7 @@ ROLLCALL_SCENARIO(sends_and_goes) {
         scene.raise(0);
         started.wait();
     } else if (scene.rank == 1) {
+        scene.raise(kReceiverIsOut);
         scene.await(0);
         std::vector<std::byte> in(kLandingLarge + kMessages);
         for (int i = 0; i < kMessages; ++i) {
@@ -199,12 +204,14 @@ ROLLCALL_SCENARIO(sends_and_goes) {
 ROLLCALL_SCENARIO(sends_and_leaves) {
     constexpr std::uint64_t kMessages = 5;
     if (scene.rank == 0) {
+        scene.await(kReceiverIsOut);
         for (std::uint64_t i = 0; i < kMessages; ++i) {
             const auto what = pattern(kLandingLarge, key(0, i));
             scene.world.send(std::span(what), 1, 6, kLandingPatience);
         }
         scene.raise(0);
     } else if (scene.rank == 1) {
+        scene.raise(kReceiverIsOut);
         scene.await(0);
         std::vector<std::byte> in(kLandingLarge);
         for (std::uint64_t i = 0; i < kMessages; ++i) {
@@ -220,10 +227,12 @@ ROLLCALL_SCENARIO(dies_with_messages) {
     const int dead = sender_dies ? 0 : 1, other = 1 - dead;
     still_works(scene.world);
     if (scene.rank == 0) {
+        scene.await(kReceiverIsOut);
         const auto what = pattern(kLandingLarge, 3);
         for (int i = 0; i < 3; ++i) scene.world.send(std::span(what), 1, 6, kLandingPatience);
         scene.raise(0);
     } else {
+        scene.raise(kReceiverIsOut);
         scene.await(0);
     }
     if (scene.rank == dead) ::kill(::getpid(), SIGKILL);

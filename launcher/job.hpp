@@ -98,12 +98,13 @@ class Job final : private Station {
     std::optional<FirstExit> first_exit_;
     /// The first failure that was tolerated while no rank had joined.
     std::optional<std::string> failed_before_join_;
-    std::string early_;        // the first rank that ended without leaving the job, though with code 0
-    Nanoseconds stage_until_;  // when the next stage begins
-    Nanoseconds ended_at_;     // --timeout
-    Nanoseconds join_until_;   // --launch-timeout, for ranks that have to join
-    Nanoseconds stopped_at_;   // by a stop from the terminal. Agents go on starting meanwhile, but no ranks start
-    Nanoseconds flush_until_;  // output that is not taken by then is dropped
+    std::string early_;                  // the first rank that ended without leaving the job, though with code 0
+    Nanoseconds stage_until_;            // when the next stage begins
+    Nanoseconds ended_at_;               // --timeout
+    Nanoseconds join_until_;             // --launch-timeout, for ranks that have to join
+    bool leaves_it_to_station_ = false;  // It is asked first why a host has not answered.
+    Nanoseconds stopped_at_;             // by a stop from the terminal. Agents go on starting meanwhile, but no ranks start
+    Nanoseconds flush_until_;            // output that is not taken by then is dropped
 };
 
 /// Decides where each rank runs, and which station starts the agent of each host. The launcher's host comes first.

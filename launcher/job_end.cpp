@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "foundation/clock.hpp"
 #include "foundation/units.hpp"
@@ -11,6 +12,9 @@
 
 namespace rollcall::launcher {
 namespace {
+
+/// How long a station that gives up a host has to say why.
+constexpr Nanoseconds kStationTells = 500 * kMillisecond;
 
 /// A job that was ended from outside waits for its output to be taken: for this long, or for twice --grace if that is longer.
 constexpr Timeout kLeastFlush = std::chrono::seconds(1);
@@ -44,6 +48,11 @@ void Job::not_all_joined() {
     }
     const std::size_t count = missing.size();
     if (count == 0) return;
+    // The station that starts this host gives it up at the same time, and knows what its remote shell has written.
+    if (starting && count == 1 && !std::exchange(leaves_it_to_station_, true)) {
+        join_until_ = monotonic_now() + kStationTells;
+        return;
+    }
     const std::string limit = exact_duration(options_.launch_timeout.count());
     const std::string names = first_of(std::move(missing));
     end(kExitTimeout,

@@ -33,6 +33,9 @@ mkdir /run/cgroup
     mount --rbind /sys/fs/cgroup /run/cgroup && mount -t sysfs sysfs /sys && mount --rbind /run/cgroup /sys/fs/cgroup
 } || fail "the name space gets no /sys"
 cp /etc/hosts /run/hosts
+# slurmctld looks up where salloc and srun run, and answers nobody while it does: ten seconds if the name is not in the file.
+host=$(hostname -s)
+echo "127.0.0.1 $(hostname) $host" >>/run/hosts
 nodes=(n0 n1 n2 n3)
 for i in "${!nodes[@]}"; do
     ip address add "10.88.0.$((i + 1))/24" dev nodes || fail "no address for ${nodes[i]}"
@@ -47,7 +50,6 @@ chmod 400 /run/munge/key
 munged --foreground --key-file=/run/munge/key --pid-file=/run/munge/pid --log-file=/run/munge/log --seed-file=/run/munge/seed \
     </dev/null >/run/slurm/munged.log 2>&1 &
 
-host=$(hostname -s)
 cat >/run/slurm/slurm.conf <<END
 ClusterName=rollcall
 SlurmctldHost=$host(127.0.0.1)

@@ -35,6 +35,7 @@ run("${command}" --version)
 file(GLOB_RECURSE texts "${prefix}/*.cmake" "${prefix}/*.pc" "${prefix}/*.hpp" "${prefix}/*.h")
 foreach(text IN LISTS texts)
   file(READ "${text}" content)
+  string(REPLACE "rollcall/rollcall.h" "" content "${content}")  # what headers include, in case the source is in /rollcall
   foreach(place IN ITEMS "${BUILD}" "${SOURCE}" "${SCRATCH}")
     string(FIND "${content}" "${place}" found)
     if(NOT found EQUAL -1)

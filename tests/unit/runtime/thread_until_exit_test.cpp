@@ -10,12 +10,16 @@
 namespace rollcall::runtime {
 namespace {
 
-std::atomic<bool> waiter_is_asked{false}, waiter_has_ended{false};
+std::atomic<bool> waiter_has_begun{false}, waiter_is_asked{false}, waiter_has_ended{false};
 
+// Returns when the thread has begun. A thread that begins allocates memory, and a child that is forked meanwhile hangs in the leak
+// sanitizer: it has a copy of the allocator's lock, and not the thread that holds it.
 void begin_to_wait(ThreadUntilExit& thread) {
-    waiter_is_asked = waiter_has_ended = false;
+    waiter_has_begun = waiter_is_asked = waiter_has_ended = false;
     thread.start(
         [] {
+            waiter_has_begun = true;
+            waiter_has_begun.notify_one();
             waiter_is_asked.wait(false);
             waiter_has_ended = true;
         },
@@ -23,6 +27,7 @@ void begin_to_wait(ThreadUntilExit& thread) {
             waiter_is_asked = true;
             waiter_is_asked.notify_one();
         });
+    waiter_has_begun.wait(false);
 }
 
 // What was made before the thread is destroyed after its end. The object that owns the thread outlives the process.

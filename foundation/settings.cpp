@@ -214,7 +214,7 @@ std::string allowed(const Count& count) {
     return fmt::format("a number such as 123{}, {} or less; 0 = {}", more, format_bytes(count.most), count.zero);
 }
 std::string allowed(const Duration& duration) {
-    return fmt::format("a duration such as 20us, 50ms or 1.5s, {}{} or more", duration.zero, exact_duration(duration.least));
+    return fmt::format("{}a duration such as 20us, 50ms or 1.5s, {} or more", duration.zero, exact_duration(duration.least));
 }
 std::string allowed(const Word& word) { return fmt::format("{}", fmt::join(word.words, ", ")); }
 template <typename Enumeration>

@@ -144,7 +144,7 @@ const std::vector<Case> kCases = {
     {"ROLLCALL_SILENCE",
      {{"0", "0"}, {"100ms", "100ms"}, {"3s", "3s"}},
      with(kBadDurations, {"99ms", "1ns"}),
-     "a duration such as 20us, 50ms or 1.5s, 0, or 100ms or more"},
+     "0, or a duration such as 20us, 50ms or 1.5s, 100ms or more"},
     {"ROLLCALL_PORT",
      {{"0", "0"}, {"29501", "29501"}, {"65535", "65535"}},
      with(kBadSizes, {"65536"}),
